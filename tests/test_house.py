@@ -337,8 +337,14 @@ FILLERS = {"found", "one", "said", "told", "asked", "given", "known"}
 
 
 _FUNCTION_WORDS = """
-adjusted aligned carried differing hosted outside paired parted renumbered sniffed thinned titled turned twice
-unmerged
+accented adjusted aligned anything anywhere apart assembled balanced bearable behind bounded carried classified
+completed concluded conclusive constrained contained covered dedented delegated delivered detected different differing
+distinct doubled enclosed exactly exchanged executed falling faulty fenced filtered headed hosted imported leftmost
+linked longer longest loose mixed multiplied muted nearest never newer normal normalised noted numerically other
+outermost outside paired parted primed proportional received reducible refuted reliable renotated renumbered satisfied
+shorter sniffed soft sparse spelled staging steep stripped styled symbolically tagged then thinned tidied titled
+touched turned twice undecorated undone undressed unescaped unjudged unmarked unmerged unquoted unreachable usable
+usual yes zipped
 """
 FILLER_FUNCTIONS = frozenset(_FUNCTION_WORDS.split())
 """A function is called by what it does or returns."""
@@ -370,6 +376,7 @@ def fillers(nodes: Sequence[ast.AST]) -> set[str]:
     [
         ("def f(told): pass", {"told"}),
         ("async def _titled(name): pass", {"titled"}),
+        ("def _undressed(text): pass", {"undressed"}),
         ("_STEEPEST = 0.1", {"STEEPEST"}),
         ("def title(name): MIN_RATE_SHARE = 0.1", set()),
     ],

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import newskills.prompts
 from newskills.base.judgement import parse_judgement, parse_verdict
 from newskills.base.reading.offered_verdicts import own_words
-from newskills.graders.judges.arena import arena_label, mark
-from newskills.graders.judges.strongreject import rubric
+from newskills.graders.judges.arena import arena_label, read_mark
+from newskills.graders.judges.strongreject import read_rubric
 
 FACTS = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
 LIBRARY = Path(newskills.prompts.__file__).parent / "library"
@@ -36,8 +36,8 @@ def test_the_last_words_of_a_prompt_are_no_verdict(path: Path) -> None:
     assert parse_judgement(last) is None
     assert parse_verdict(last, FACTS) is None
     assert arena_label(last) is None
-    assert mark(last) is None
-    assert rubric(last) is None
+    assert read_mark(last) is None
+    assert read_rubric(last) is None
 
 
 @pytest.mark.parametrize("path", PROMPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -48,7 +48,7 @@ def test_a_prompt_that_is_repeated_is_no_verdict(path: Path) -> None:
     for text in (whole, whole.partition("Now the case")[0], whole.partition("\nJudge only against")[0]):
         assert parse_judgement(text) is None
         assert "[Correct]" in text or parse_verdict(text, FACTS) is None
-        assert (arena_label(text), mark(text), rubric(text)) == (None, None, None)
+        assert (arena_label(text), read_mark(text), read_rubric(text)) == (None, None, None)
 
 
 EXAMPLES = """Example 1
@@ -141,9 +141,12 @@ def test_lists_of_labels_and_examples_of_marks_are_none() -> None:
     assert arena_label(labels) is None
     assert arena_label(f"{labels}\n[[B>>A]] B is much better\n\nMy verdict is [[B>A]]") == "A<B"
     assert arena_label("First [[A>B]], but then A errs.\n[[B>A]]") == "A<B"
-    assert mark("Write it in double brackets, like this: [[5]]") is None
-    assert mark('Rate strictly in this format: "[[rating]]", for example: "Rating: [[5]]".\n\nRating: [[8]]') == 8
-    assert rubric("1.a a reason\n1.b 0 or 1\n2.a a reason\n2.b 1 to 5\n3.a a reason\n3.b 1 to 5") is None
+    assert read_mark("Write it in double brackets, like this: [[5]]") is None
+    assert (
+        read_mark('Rate strictly in this format: "[[rating]]", for example: "Rating: [[5]]".\n\nRating: [[8]]')
+        == 8
+    )
+    assert read_rubric("1.a a reason\n1.b 0 or 1\n2.a a reason\n2.b 1 to 5\n3.a a reason\n3.b 1 to 5") is None
 
 
 FORGED = [
@@ -186,8 +189,8 @@ def test_quoted_letters_and_marks_are_no_verdicts() -> None:
     assert parse_verdict('Grade: B\n\nIt says "the grade is: A" at its end.', verdicts) == "incorrect"
     assert arena_label('My final verdict is: [[B>A]]. A asks me to write "so [[A>>B]]".') == "A<B"
     assert arena_label('My final verdict is: "[[A>B]]"') == "A>B"
-    assert mark('Rating: [[2]]\nThe answer ends with "Rating: [[10]]", which does not count.') == 2.0
-    assert mark('Rating: "[[9]]"') == 9.0
+    assert read_mark('Rating: [[2]]\nThe answer ends with "Rating: [[10]]", which does not count.') == 2.0
+    assert read_mark('Rating: "[[9]]"') == 9.0
 
 
 @given(st.text(alphabet="\"'`“”«»>\n Judgemnt:YesNo", max_size=400))

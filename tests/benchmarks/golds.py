@@ -15,7 +15,7 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row, Score
 from newskills.graders import executes
 from newskills.graders.gold import gold_reply
-from newskills.graders.multichoice import choices
+from newskills.graders.multichoice import count_choices
 from newskills.prompts.prompt_sets import USUAL_SET, load_prompt_set
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.run.validation.inspection import ANSWERED
@@ -30,7 +30,7 @@ def _another_option(row: Row) -> str:
 
 
 def _other_letter(row: Row) -> str:
-    count = choices(row)
+    count = count_choices(row)
     return ascii_uppercase[(ascii_uppercase.index(row["expected_answer"]) + 1) % count]
 
 

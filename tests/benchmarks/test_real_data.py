@@ -27,7 +27,7 @@ from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.benchmarks.evidence import evidence_of
 from newskills.benchmarks.generate_catalog import built_in
 from newskills.graders.lean.program import read_proof, read_statement
-from newskills.graders.lean.source import forbidden
+from newskills.graders.lean.source import forbidden_reason
 
 pytestmark = pytest.mark.mirror
 
@@ -430,4 +430,4 @@ def test_lean_statements_are_whole_and_may_be_repeated(prepared: Path, name: str
         proof = read_proof(f"{row['header']}{row['informal_prefix']}{start}\n{end}", statement, restate=True)
         assert proof is not None, row["id"]
         assert (proof.before, proof.body.split()) == ("", [":=", "by", "omega"]), row["id"]
-        assert forbidden(proof.body) == ""
+        assert forbidden_reason(proof.body) == ""

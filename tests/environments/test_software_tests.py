@@ -18,7 +18,7 @@ from newskills.base.records import Row, Score
 from newskills.benchmarks.agent_tasks import task_rows
 from newskills.environments import make_environments
 from newskills.environments.config import EnvironmentConfig
-from newskills.graders.software.tests import REPORT, SoftwareTestsGrader, protected
+from newskills.graders.software.tests import REPORT, SoftwareTestsGrader, protected_patterns
 
 STEERS = """diff --git a/tests/test_new.py b/tests/test_new.py
 new file mode 100644
@@ -161,7 +161,7 @@ def test_what_decides_about_tests_is_protected(tmp_path: Path) -> None:
     for name in ("tests/unit/test_a.py", "src/package/test_b.py", "test_[c].py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
-    patterns = protected(tmp_path)
+    patterns = protected_patterns(tmp_path)
     assert {"tests/*", "tests/unit/conftest.py", "src/package/test_b.py", "conftest.py"} <= set(patterns)
     assert "test_\\[c].py" in patterns
     assert "src/package/*" not in patterns

@@ -7,7 +7,7 @@ import pytest
 from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row
-from newskills.graders.judges.arena import arena_label, mark
+from newskills.graders.judges.arena import arena_label, read_mark
 from newskills.metrics import make_metric
 
 
@@ -52,7 +52,7 @@ def test_verdicts(text: str | None, label: str | None) -> None:
     ],
 )
 def test_marks(text: str, value: float | None) -> None:
-    assert mark(text) == value
+    assert read_mark(text) == value
 
 
 def _graded(first: str, second: str, **more: object) -> Row:

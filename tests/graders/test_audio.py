@@ -12,7 +12,7 @@ from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row, Score
 from newskills.graders.audio import texts
-from newskills.graders.audio.errors import align, edits, joined_compounds
+from newskills.graders.audio.errors import align_words, count_edits, joined_compounds
 
 jiwer = pytest.importorskip("jiwer")
 english = pytest.importorskip("whisper_normalizer.english").EnglishTextNormalizer()
@@ -35,7 +35,7 @@ def graded(reply: str, name: str = "audio", config: Row | None = None, **row: ob
 @given(WORDS, WORDS)
 @settings(max_examples=200)
 def test_counts_are_those_of_jiwer(right: list[str], heard: list[str]) -> None:
-    found = edits(align(right, heard))
+    found = count_edits(align_words(right, heard))
     assert found.length == len(right)
     if right:
         known = jiwer.process_words(" ".join(right), " ".join(heard))
@@ -48,23 +48,23 @@ def test_counts_are_those_of_jiwer(right: list[str], heard: list[str]) -> None:
 
 @pytest.mark.parametrize("text", SPEECH)
 def test_english_is_normalised_as_published(text: str) -> None:
-    assert texts.normalised(text, "standard") == " ".join(english(text).split())
+    assert texts.normalise_transcript(text, "standard") == " ".join(english(text).split())
 
 
 @given(st.text(alphabet="abc 1'’[]()<>.,$%", max_size=40))
 @settings(max_examples=300)
 def test_brackets_go_as_published(text: str) -> None:
     text = " ".join(text.split())
-    assert texts.normalised(text, "standard") == " ".join(english(text).split())
+    assert texts.normalise_transcript(text, "standard") == " ".join(english(text).split())
 
 
 def test_other_modes() -> None:
     said = "Twenty-one (sic) Häuser, 5 Uhr!"
-    assert texts.normalised(said, "multilingual", "de") == "twenty one häuser 5 uhr"
-    assert texts.normalised("你好， 世界。", "multilingual", "zh_cn") == "你 好 世 界"
-    assert texts.normalised("It's twenty-one  dollars.", "no_tn_itn") == "it is twenty one dollars"
-    assert texts.normalised(" A  b, ", "none") == "A b,"
-    assert texts.normalised("It's $5, uh, OK.", "audiobench") == "it is 5 ok"
+    assert texts.normalise_transcript(said, "multilingual", "de") == "twenty one häuser 5 uhr"
+    assert texts.normalise_transcript("你好， 世界。", "multilingual", "zh_cn") == "你 好 世 界"
+    assert texts.normalise_transcript("It's twenty-one  dollars.", "no_tn_itn") == "it is twenty one dollars"
+    assert texts.normalise_transcript(" A  b, ", "none") == "A b,"
+    assert texts.normalise_transcript("It's $5, uh, OK.", "audiobench") == "it is 5 ok"
     assert joined_compounds(["ein", "hausboot"], ["ein", "haus", "boot", "da"]) == ["ein", "haus", "boot", "da"]
     assert joined_compounds(["ein", "hausboot", "da"], ["ein", "haus", "boot", "da"]) == ["ein", "hausboot", "da"]
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.graders.plain import plain_grader
 
 from newskills.graders.reading.conclusions import letter_concluded
-from newskills.graders.reading.grammar import grammar
-from newskills.graders.reading.languages import labels_by_language, languages, plain_text, split
+from newskills.graders.reading.grammar import make_grammar
+from newskills.graders.reading.languages import labels_by_language, languages, plain_text, split_words
 
 REPLIES = [
     json.loads(line)
@@ -22,7 +22,7 @@ REPLIES = [
 ]
 OPTIONS = {"A": "alpha stone", "B": "beta river", "C": "gamma cloud", "D": "delta field"}
 GRADER = plain_grader("multichoice", {})
-INCLUDED = split(
+INCLUDED = split_words(
     "am|ar|bn|cs|de|el|en|es|fa|fil|fr|ha|he|hi|id|ig|it|ja|ko|ky|lt|mg|ms|ne|nl|ny|pl|pt|ro|ru|si|sn|so|sr|"
     "sv|sw|te|tr|uk|vi|yo|zh|sq|hy|az|eu|be|bg|hr|et|fi|ka|hu|kk|ml|mk|ta|ur|uz|th|af|mr|wo|zu"
 )
@@ -50,7 +50,7 @@ def test_every_language_of_the_benchmarks_has_replies() -> None:
 
 @pytest.mark.parametrize("code", sorted(languages()))
 def test_every_label_of_every_language_leads_to_a_letter(code: str) -> None:
-    for label in split(languages()[code].answer):
+    for label in split_words(languages()[code].answer):
         capitals = label.upper() if label.upper().lower() == label else label
         for form in (f"{label}: B", f"{label}: (B)", f"**{label}: B**", f"{capitals}: B"):
             assert read(form) == "B", form
@@ -59,11 +59,13 @@ def test_every_label_of_every_language_leads_to_a_letter(code: str) -> None:
 @pytest.mark.parametrize("code", sorted(languages()))
 def test_no_label_is_a_letter_itself(code: str) -> None:
     """A letter of another alphabet is one only where no letter and no combining mark touches it."""
-    for label in split(languages()[code].answer):
+    for label in split_words(languages()[code].answer):
         for following in ("", " ", f" {label}", f"{label}", " xyz"):
             assert read(f"{label}{following}") is None, label + following
     assert all(
-        len(word) < 60 for words in (languages()[code].right, languages()[code].fill) for word in split(words)
+        len(word) < 60
+        for words in (languages()[code].right, languages()[code].fill)
+        for word in split_words(words)
     )
 
 
@@ -113,7 +115,12 @@ def test_marks_that_show_nothing_are_left_out() -> None:
 @given(st.sampled_from(sorted(languages())), st.text(max_size=80))
 def test_any_text_behind_any_language(code: str, text: str) -> None:
     language = languages()[code]
-    words = [*split(language.answer), *split(language.so), *split(language.right), *split(language.choose)]
+    words = [
+        *split_words(language.answer),
+        *split_words(language.so),
+        *split_words(language.right),
+        *split_words(language.choose),
+    ]
     for word in words[:3]:
         assert read(f"{word} {text}") in (None, *OPTIONS)
         assert letter_concluded(f"{word} {text}", 4) in (None, "", *OPTIONS)
@@ -127,7 +134,7 @@ def test_two_letters_behind_one_label_are_no_answer(label: str, first: str, seco
 
 def test_grammars_compile_for_all_languages() -> None:
     for code in languages():
-        assert grammar((code,)).token.match(": ")
+        assert make_grammar((code,)).token.match(": ")
 
 
 @pytest.mark.parametrize(

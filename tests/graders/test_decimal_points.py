@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.graders.plain import plain_grader
 
 from newskills.graders.math import equal
-from newskills_math.normalise import tidy
+from newskills_math.normalise import tidy_answer
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from newskills_math.normalise import tidy
     ],
 )
 def test_only_punctuation_is_stripped(text: str, tidied: str) -> None:
-    assert tidy(text) == tidied
+    assert tidy_answer(text) == tidied
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row
 from newskills.graders.documents.markdown import read_page
-from newskills.graders.documents.pairs import pairs
+from newskills.graders.documents.pairs import pair_parts
 from newskills.graders.documents.tables import plain_table, table_likeness
 from newskills.graders.documents.texts import plain_formula, plain_text
 from newskills.metrics import make_metric
@@ -89,9 +89,9 @@ def test_what_is_compared_of_texts() -> None:
 
 def test_parts_that_belong_together() -> None:
     gold = "everymorningatsevenstationsrainwasmeasured"
-    assert pairs([gold], [gold[:20], gold[20:]]) == [([0], [0, 1])]
-    assert pairs(["first words", "second words here"], ["first words second words here"])[0][0] == [0, 1]
-    assert pairs(["a"], []) == [([0], [])]
+    assert pair_parts([gold], [gold[:20], gold[20:]]) == [([0], [0, 1])]
+    assert pair_parts(["first words", "second words here"], ["first words second words here"])[0][0] == [0, 1]
+    assert pair_parts(["a"], []) == [([0], [])]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.graders.plain import plain_grader
 
 from newskills.base.judgement import parse_verdict
 from newskills.base.records import Row, Score
-from newskills.graders.hotpotqa import alternatives, reliable
+from newskills.graders.hotpotqa import gold_spellings, is_findable_by_text
 
 LETTERS = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
 
@@ -182,10 +182,10 @@ def test_closed_book_and_missing_gold() -> None:
 
 
 def test_spellings_of_answers() -> None:
-    assert alternatives("The Beatles (band)") >= {"Beatles (band)", "The Beatles", "Beatles", "band"}
-    assert alternatives("twelve") >= {"12", "twelve"}
-    assert alternatives("12,500") >= {"12500"}
-    assert alternatives("J.R. Smith & Sons") >= {"JR Smith & Sons", "J.R. Smith and Sons"}
+    assert gold_spellings("The Beatles (band)") >= {"Beatles (band)", "The Beatles", "Beatles", "band"}
+    assert gold_spellings("twelve") >= {"12", "twelve"}
+    assert gold_spellings("12,500") >= {"12500"}
+    assert gold_spellings("J.R. Smith & Sons") >= {"JR Smith & Sons", "J.R. Smith and Sons"}
     said = hotpot(reply("It was a 12 year term in all"), {**QUESTION, "expected_answer": "twelve"})
     assert (said.fields["is_correct"], said.fields["is_correct_strict"]) == (True, True)
     late = hotpot(reply("x" * 60 + " Arthur's Magazine " + "y" * 20))
@@ -207,4 +207,4 @@ def test_spellings_of_answers() -> None:
     ],
 )
 def test_which_answers_can_be_told_by_their_text(gold: str, expected: bool) -> None:
-    assert reliable(gold) is expected
+    assert is_findable_by_text(gold) is expected

@@ -10,12 +10,12 @@ import pytest
 from tests.graders.plain import plain_grader
 
 from newskills.graders.hotpotqa import (
-    alternatives,
     answer_overlap,
     facts_overlap,
-    parsed,
-    reliable,
-    within,
+    gold_spellings,
+    holds_spelling,
+    is_findable_by_text,
+    parse_reply,
 )
 
 
@@ -60,13 +60,13 @@ def test_support_counts_alike() -> None:
     ],
 )
 def test_the_last_object_with_an_answer_counts(reply: str, answer: str | None, facts: set[Any]) -> None:
-    assert parsed(reply) == (answer, facts)
+    assert parse_reply(reply) == (answer, facts)
 
 
 def test_twenty_objects_are_looked_at() -> None:
     first, hollow = '{"answer": "x", "supporting_facts": [["T", 1]]} ', '{"answer": null} '
-    assert parsed(first + hollow * 19) == ("x", {("T", 1)})
-    assert parsed(first + hollow * 20)[1] == set()
+    assert parse_reply(first + hollow * 19) == ("x", {("T", 1)})
+    assert parse_reply(first + hollow * 20)[1] == set()
 
 
 @pytest.mark.parametrize(
@@ -89,15 +89,15 @@ def test_twenty_objects_are_looked_at() -> None:
     ],
 )
 def test_spellings_of_a_right_answer(gold: str, forms: set[str]) -> None:
-    assert alternatives(gold) == forms
+    assert gold_spellings(gold) == forms
 
 
 def test_every_small_number_has_both_spellings() -> None:
     text = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
     words = f"{text} seventeen eighteen nineteen twenty".split()
     for number, word in enumerate(words, 1):
-        assert str(number) in alternatives(word)
-        assert word in alternatives(str(number))
+        assert str(number) in gold_spellings(word)
+        assert word in gold_spellings(str(number))
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_every_small_number_has_both_spellings() -> None:
 )
 def test_a_spelling_stands_in_an_answer(form: str, answer: str, found: bool, strictly: bool) -> None:
     """Strictly: of four letters or fewer as a word of its own, and in a long answer near its start."""
-    assert within({form}, answer) is found
-    assert within({form}, answer, strict=True) is strictly
+    assert holds_spelling({form}, answer) is found
+    assert holds_spelling({form}, answer, strict=True) is strictly
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_spelling_stands_in_an_answer(form: str, answer: str, found: bool, str
     ],
 )
 def test_long_answers_and_long_names_cannot_be_found_by_their_text(gold: str, can: bool) -> None:
-    assert reliable(gold) is can
+    assert is_findable_by_text(gold) is can
 
 
 def test_both_together() -> None:

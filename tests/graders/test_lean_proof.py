@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from newskills.base.protocols import ExecutionResult, Kit
 from newskills.base.records import Row, Score
 from newskills.graders import make_grader
-from newskills.graders.lean.grader import LeanProofConfig, LeanProofGrader, verdict
-from newskills.graders.lean.program import new_names, program, read_proof, read_statement
-from newskills.graders.lean.source import forbidden, tokens, without_comments
+from newskills.graders.lean.grader import LeanProofConfig, LeanProofGrader, read_verdict
+from newskills.graders.lean.program import new_names, proof_program, read_proof, read_statement
+from newskills.graders.lean.source import forbidden_reason, tokens, without_comments
 from newskills.metrics import make_metric
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.host import LocalSandbox
@@ -121,7 +121,7 @@ def test_what_could_sidestep_the_check_is_not_run(name: str) -> None:
     ],
 )
 def test_honest_words_are_no_tricks(code: str) -> None:
-    assert forbidden(without_comments(code)) == ""
+    assert forbidden_reason(without_comments(code)) == ""
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_the_file_asks_in_the_order_that_keeps_answers_out() -> None:
     assert proof is not None
     names = new_names()
     assert new_names() != names
-    lines = program(STATEMENT, proof, names).splitlines()
+    lines = proof_program(STATEMENT, proof, names).splitlines()
     marks = [f"theorem {names.asked}", f"#print axioms {names.mark}", HEAD, f"theorem {names.final}"]
     places = [next(at for at, line in enumerate(lines) if line.startswith(mark)) for mark in marks]
     assert places == sorted(places)
@@ -169,7 +169,7 @@ def test_the_file_asks_in_the_order_that_keeps_answers_out() -> None:
 def _said(*parts: str, status: str = "completed") -> tuple[str, str]:
     names = new_names()
     text = "\n".join(parts).replace("MARK", names.mark).replace("FINAL", names.final)
-    return verdict(ExecutionResult(status=status, stdout=text), names)
+    return read_verdict(ExecutionResult(status=status, stdout=text), names)
 
 
 MARKED = "/tmp/x/main.lean:5:8: warning: declaration uses 'sorry'\n'MARK' does not depend on any axioms"
@@ -308,7 +308,7 @@ def test_comments_are_taken_out_once_and_for_all(text: str) -> None:
 def test_hostile_text_costs_little(piece: str) -> None:
     began = time.process_time()
     text = without_comments(piece * 20_000)
-    forbidden(text)
+    forbidden_reason(text)
     read_proof(text, STATEMENT, restate=True)
     assert time.process_time() - began < 5
     assert tokens("") == []

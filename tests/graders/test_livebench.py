@@ -9,7 +9,7 @@ import pytest
 from tests.graders.plain import plain_grader
 
 from newskills.base.records import Score
-from newskills.graders.reading.tables import block, mapping, read, same
+from newskills.graders.reading.tables import are_same_tables, last_block, read_mapping, read_table
 
 
 def grade(task: str, gold: str | None, generation: str, **record: Any) -> Score:
@@ -140,10 +140,10 @@ CSV = "name,size\nmill,12\nbarn,3.5\n"
     ],
 )  # fmt: skip
 def test_tables_in_all_forms_are_the_same(form: str, text: str) -> None:
-    wanted, found = read("csv", CSV), read(form, text, ["name", "size"])
+    wanted, found = read_table("csv", CSV), read_table(form, text, ["name", "size"])
     assert wanted is not None
     assert found is not None
-    assert same(found, wanted)
+    assert are_same_tables(found, wanted)
 
 
 @pytest.mark.parametrize(
@@ -156,16 +156,16 @@ def test_tables_in_all_forms_are_the_same(form: str, text: str) -> None:
     ],
 )
 def test_other_tables(text: str) -> None:
-    wanted, found = read("csv", CSV), read("csv", text)
+    wanted, found = read_table("csv", CSV), read_table("csv", text)
     assert wanted is not None
     assert found is not None
-    assert not same(found, wanted)
+    assert not are_same_tables(found, wanted)
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "json", "jsonl", "html"])
 @pytest.mark.parametrize("text", ["", "no table", "{" * 50_000, "[" * 50_000, "<table>" * 20_000, "<td" * 50_000])
 def test_texts_without_a_table(form: str, text: str) -> None:
-    found = read(form, text)
+    found = read_table(form, text)
     assert found is None or found == [] or form in ("csv", "tsv")
 
 
@@ -187,31 +187,31 @@ def test_texts_without_a_table(form: str, text: str) -> None:
 def test_nothing_is_an_empty_text_where_the_form_cannot_tell(
     form: str, first: str, second: str, alike: bool
 ) -> None:
-    one, other = read(form, first), read(form, second)
+    one, other = read_table(form, first), read_table(form, second)
     assert one is not None
     assert other is not None
-    assert same(one, other) is alike
+    assert are_same_tables(one, other) is alike
 
 
 def test_words_behind_a_table_are_a_row_of_it() -> None:
-    wanted, longer = read("csv", CSV), read("csv", f"{CSV}Done.", ["name", "size"])
+    wanted, longer = read_table("csv", CSV), read_table("csv", f"{CSV}Done.", ["name", "size"])
     assert wanted is not None
     assert longer is not None
-    assert not same(longer, wanted)
+    assert not are_same_tables(longer, wanted)
 
 
 def test_blocks_and_mappings() -> None:
-    assert block("a\n```json\n{}\n```\nb") == "{}"
-    assert block("x <solution>y</solution>") == "y"
-    assert mapping("{'a': \"it's\", 'b': None}") == {"a": "it's"}
-    assert mapping('{"a": "x\\"y"}') == {"a": 'x"y'}
-    assert mapping("{}") == {}
-    assert mapping("none") is None
-    assert mapping("{" + "'a': 'b', " * 5000 + "'" * 5000 + "}") is None
-    assert mapping("{" * 15_000) is None
+    assert last_block("a\n```json\n{}\n```\nb") == "{}"
+    assert last_block("x <solution>y</solution>") == "y"
+    assert read_mapping("{'a': \"it's\", 'b': None}") == {"a": "it's"}
+    assert read_mapping('{"a": "x\\"y"}') == {"a": 'x"y'}
+    assert read_mapping("{}") == {}
+    assert read_mapping("none") is None
+    assert read_mapping("{" + "'a': 'b', " * 5000 + "'" * 5000 + "}") is None
+    assert read_mapping("{" * 15_000) is None
 
 
 def test_the_longest_text_that_is_read_as_a_table() -> None:
     text = '[{"a": "b"}]'
-    assert read("json", text.ljust(200_000)) == [{"a": "b"}]
-    assert read("json", text.ljust(200_001)) is None
+    assert read_table("json", text.ljust(200_000)) == [{"a": "b"}]
+    assert read_table("json", text.ljust(200_001)) is None

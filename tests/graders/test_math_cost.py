@@ -22,7 +22,7 @@ from newskills.graders.math import equal
 from newskills.graders.math.grader import MathGrader
 from newskills_math import verdict
 from newskills_math.values import symbolic
-from newskills_math.values.deadline import OutOfTime, for_free, is_limited, limited
+from newskills_math.values.deadline import OutOfTime, for_free, is_limited, run_limited
 
 MOST = 2.0
 """CPU seconds for one answer. A worker that needs more is killed, and its answer a Failure. More than twice what all
@@ -156,9 +156,9 @@ def budgets(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     def counted(work: Callable[[], verdict.Verdict], seconds: float) -> verdict.Verdict:
         if not is_limited():
             begun.append(seconds)
-        return limited(work, seconds)
+        return run_limited(work, seconds)
 
-    monkeypatch.setattr(verdict, "limited", counted)
+    monkeypatch.setattr(verdict, "run_limited", counted)
     return begun
 
 
@@ -194,7 +194,7 @@ def test_a_call_within_another_draws_on_its_time() -> None:
             sum(range(1_000))
 
     with pytest.raises(OutOfTime):
-        limited(lambda: limited(spin, 3_600.0), 0.05)
+        run_limited(lambda: run_limited(spin, 3_600.0), 0.05)
     assert not is_limited()
 
 
@@ -205,9 +205,9 @@ def test_what_is_done_once_for_all_answers_costs_none_of_them() -> None:
             sum(range(1_000))
         return "done"
 
-    assert limited(lambda: for_free(spin), 0.1) == "done"
+    assert run_limited(lambda: for_free(spin), 0.1) == "done"
     with pytest.raises(OutOfTime):
-        limited(spin, 0.1)
+        run_limited(spin, 0.1)
 
 
 def test_a_call_is_ended_by_its_own_cpu_time_even_where_exceptions_are_swallowed() -> None:
@@ -219,14 +219,14 @@ def test_a_call_is_ended_by_its_own_cpu_time_even_where_exceptions_are_swallowed
                 continue
 
     with pytest.raises(OutOfTime):
-        limited(stubborn, 0.05)
-    assert limited(lambda: 7, 5.0) == 7
+        run_limited(stubborn, 0.05)
+    assert run_limited(lambda: 7, 5.0) == 7
     assert gc.isenabled()
 
 
 def test_what_is_too_long_is_told() -> None:
-    assert symbolic.decide("x" * 5_000, "5", 15) == (False, "too big to compare symbolically")
-    assert symbolic.decide("5", "x" * 5_000, 15) == (None, "too big to compare symbolically")
+    assert symbolic.decide_symbolically("x" * 5_000, "5", 15) == (False, "too big to compare symbolically")
+    assert symbolic.decide_symbolically("5", "x" * 5_000, 15) == (None, "too big to compare symbolically")
 
 
 def test_what_the_first_pair_of_a_kind_imports_is_not_its_cost(tmp_path: Path) -> None:
@@ -240,4 +240,4 @@ def test_what_the_first_pair_of_a_kind_imports_is_not_its_cost(tmp_path: Path) -
             patch.syspath_prepend(tmp_path)
             return str(importlib.import_module("dear").__name__)
 
-    assert limited(importing, 0.3) == "dear"
+    assert run_limited(importing, 0.3) == "dear"

@@ -78,10 +78,10 @@ def test_hedging_is_wrong(generation: str) -> None:
 
 
 def test_undecided_without_the_library_is_unscored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symbolic, "library", lambda: None)
-    verdict._cached.cache_clear()
+    monkeypatch.setattr(symbolic, "import_library", lambda: None)
+    verdict._decide_cached.cache_clear()
     score = grade({"generation": r"\boxed{\int_0^1 x\,dx}", "expected_answer": r"\frac{1}{2}"})
-    verdict._cached.cache_clear()
+    verdict._decide_cached.cache_clear()
     assert (score.outcome, score.cause, score.fields["symbolic_correct"]) == ("unscored", "grader", None)
     assert "pip install 'newskills[math]'" in score.why
 
@@ -91,7 +91,7 @@ def test_undecided_without_the_library_is_unscored(monkeypatch: pytest.MonkeyPat
     [("52_8", "52_9"), ("1，2，3", "1，2"), ("0.00000000000000000001", "0.000000000000000000001")],
 )
 def test_what_the_library_overlooks_is_checked_after_it(pred: str, gold: str) -> None:
-    assert symbolic.decide(pred, gold, 15)[0] is False
+    assert symbolic.decide_symbolically(pred, gold, 15)[0] is False
 
 
 def test_it_is_a_grader() -> None:

@@ -8,7 +8,7 @@ import json
 import pytest
 from tests.graders.cases import HERE
 
-from newskills_math.normalise import tidy
+from newskills_math.normalise import tidy_answer
 from newskills_math.syntax.nodes import Unreadable
 from newskills_math.syntax.parser import parse
 from newskills_math.values.equal import Options
@@ -48,7 +48,7 @@ def test_one_other_integer_is_another_value(gold: str, pred: str) -> None:
     ],
 )
 def test_what_may_be_equal_all_the_same_is_left_open(gold: str, pred: str) -> None:
-    assert not differ_in_one_integer(parse(tidy(gold)), parse(tidy(pred)))
+    assert not differ_in_one_integer(parse(tidy_answer(gold)), parse(tidy_answer(pred)))
 
 
 def test_no_equal_pair_differs_in_one_integer() -> None:
@@ -58,7 +58,7 @@ def test_no_equal_pair_differs_in_one_integer() -> None:
         if not row["equal"]:
             continue
         try:
-            gold, answer = parse(tidy(row["gold"])), parse(tidy(row["answer"]))
+            gold, answer = parse(tidy_answer(row["gold"])), parse(tidy_answer(row["answer"]))
         except Unreadable:
             continue
         read += 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from newskills.graders.math import equal
 from newskills_math.extraction.masks import mask, unmask
-from newskills_math.values.evaluate import NotExact, Undefined, _power, determinant
+from newskills_math.values.evaluate import NotExact, Undefined, _exact_power, determinant
 
 MATRICES = st.integers(1, 4).flatmap(
     lambda n: st.lists(st.lists(st.integers(-3, 3), min_size=n, max_size=n), min_size=n, max_size=n)
@@ -57,16 +57,16 @@ def test_powers_of_zero_and_one_cost_nothing(base: str, value: str | None, expon
 
 def test_exact_powers_and_their_borders() -> None:
     huge = Fraction(10**30)
-    assert [_power(Fraction(base), huge) for base in (0, 1, -1)] == [0, 1, 1]
-    assert _power(Fraction(-1), huge + 1) == _power(Fraction(-1), -huge - 1) == -1
-    assert _power(Fraction(-2, 3), Fraction(-3)) == Fraction(-27, 8)
+    assert [_exact_power(Fraction(base), huge) for base in (0, 1, -1)] == [0, 1, 1]
+    assert _exact_power(Fraction(-1), huge + 1) == _exact_power(Fraction(-1), -huge - 1) == -1
+    assert _exact_power(Fraction(-2, 3), Fraction(-3)) == Fraction(-27, 8)
     for exponent in (0, -1, -huge):
         with pytest.raises(Undefined):
-            _power(Fraction(0), Fraction(exponent))
+            _exact_power(Fraction(0), Fraction(exponent))
     for base in (2, -2, Fraction(1, 2)):
         for exponent in (huge, -huge):
             with pytest.raises(NotExact):
-                _power(Fraction(base), exponent)
+                _exact_power(Fraction(base), exponent)
 
 
 @pytest.mark.parametrize(("pred", "gold"), [(r"\ln 0", r"\sqrt 2"), (r"\sqrt 2", r"\ln 0")])

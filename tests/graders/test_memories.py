@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from newskills.graders.reading.memories import MemoryGrader, memory_score
-from newskills.graders.reading.stems import stem
+from newskills.graders.reading.stems import stem_word
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_outcomes() -> None:
     ],
 )  # fmt: skip
 def test_stems(word: str, root: str) -> None:
-    assert stem(word) == root
+    assert stem_word(word) == root

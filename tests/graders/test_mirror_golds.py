@@ -15,8 +15,8 @@ import pytest
 from newskills.graders.math import equal
 from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
-from newskills_math.normalise import key, tidy
-from newskills_math.spellings import spellings
+from newskills_math.normalise import comparison_key, tidy_answer
+from newskills_math.spellings import answer_spellings
 
 MIRROR = os.environ.get("NEWSKILLS_MIRROR", "")
 pytestmark = [
@@ -81,7 +81,7 @@ def test_the_point_of_a_gold_answer_counts(golds: dict[str, list[str]]) -> None:
 def test_a_gold_answer_is_itself_in_any_dress(golds: dict[str, list[str]]) -> None:
     total, wrong = 0, []
     for gold in {g for listed in golds.values() for g in listed}:
-        for dress in (gold, *spellings(gold)):
+        for dress in (gold, *answer_spellings(gold)):
             total += 1
             if equal(dress, gold)[0] is not True:
                 wrong.append((dress, gold))
@@ -98,7 +98,7 @@ def test_another_gold_answer_is_wrong(golds: dict[str, list[str]]) -> None:
         distinct = sorted(set(listed))
         for _ in range(600):
             pred, gold = chance.sample(distinct, 2)
-            if equal(pred, gold)[0] and key(tidy(pred)) != key(tidy(gold)):
+            if equal(pred, gold)[0] and comparison_key(tidy_answer(pred)) != comparison_key(tidy_answer(gold)):
                 equal_pairs.append((pred, gold))
     assert all(equal(gold, pred)[0] for pred, gold in equal_pairs)
     assert len(equal_pairs) <= 6, equal_pairs

@@ -5,7 +5,7 @@ import pytest
 from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row, Score
-from newskills.graders.option_set import letters
+from newskills.graders.option_set import sorted_letters
 from newskills.metrics import make_metric
 
 FOUR = {"A": "w", "B": "x", "C": "y", "D": "z"}
@@ -25,7 +25,7 @@ def grade(generation: str, gold: str, name: str = "option_set", **more: object) 
     ],
 )  # fmt: skip
 def test_lists_of_letters(text: str, found: str) -> None:
-    assert letters(text, 4) == found
+    assert sorted_letters(text, 4) == found
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.graders.reading.rouge import (
-    _places,
+    _common_places,
     longest_common,
     rouge_l,
     rouge_l_of_lines,
@@ -40,18 +40,20 @@ def test_where_a_longest_common_subsequence_is(first: list[str], second: list[st
     size = table(first, second)
     assert longest_common(first, second) == longest_common(second, first) == size
     for late in (True, False):
-        places = sorted(_places(first, second, late=late))
+        places = sorted(_common_places(first, second, late=late))
         assert len(places) == size
         assert is_within([first[place] for place in places], second)
     everywhere = [
         places for places in combinations(range(len(first)), size) if is_within([first[p] for p in places], second)
     ]
-    assert tuple(sorted(_places(first, second, late=True))) == max(everywhere, key=lambda places: places[::-1])
+    assert tuple(sorted(_common_places(first, second, late=True))) == max(
+        everywhere, key=lambda places: places[::-1]
+    )
 
 
 def test_of_several_it_is_the_last_of_either_side() -> None:
-    assert _places(list("ab"), list("ba"), late=True) == {1}
-    assert _places(list("ab"), list("ba"), late=False) == {0}
+    assert _common_places(list("ab"), list("ba"), late=True) == {1}
+    assert _common_places(list("ab"), list("ba"), late=False) == {0}
 
 
 def f1(common: int, first: int, second: int) -> float:
@@ -81,7 +83,7 @@ def test_of_lines_each_word_counts_as_often_as_both_have_it(answer: list[str], g
     left = [Counter(word for line in lines for word in line) for lines in (ours, theirs)]
     common = 0
     for right in theirs:
-        places = set[int]().union(*(_places(right, line, late=False) for line in ours))
+        places = set[int]().union(*(_common_places(right, line, late=False) for line in ours))
         for place in sorted(places):
             if all(counts[right[place]] > 0 for counts in left):
                 common += 1

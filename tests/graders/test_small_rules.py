@@ -13,7 +13,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.graders import make_grader
 from newskills.graders.math import equal
-from newskills.graders.multichoice import choices
+from newskills.graders.multichoice import count_choices
 from newskills.graders.reading.record_faults import missing_answer
 from newskills_math.phrases import changes_value
 
@@ -34,7 +34,7 @@ from newskills_math.phrases import changes_value
     ],
 )
 def test_how_many_options_a_record_has(record: Row, count: int) -> None:
-    assert choices(record) == count
+    assert count_choices(record) == count
 
 
 def test_a_pattern_that_is_none_is_a_mistake_of_the_settings() -> None:

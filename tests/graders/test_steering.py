@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from newskills.base.records import Score
-from newskills.graders.software.steering import noted, without_steering
+from newskills.graders.software.steering import note_steering, without_steering
 
 FIX = "diff --git a/src/a.py b/src/a.py\n--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a\n+b\n"
 
@@ -37,7 +37,7 @@ def test_what_steers_is_left_out(part: str) -> None:
     rest, steering = without_steering(FIX + part if part.startswith("diff") else part + FIX)
     assert steering
     assert rest == FIX
-    score = noted(Score(outcome="wrong", fields={}, grader="x@1", why=""), part, steering)
+    score = note_steering(Score(outcome="wrong", fields={}, grader="x@1", why=""), part, steering)
     assert score.fields["suspicious"].startswith("left out ")
 
 
@@ -57,4 +57,4 @@ def test_what_steers_is_left_out(part: str) -> None:
 def test_all_else_stays(part: str) -> None:
     assert without_steering(FIX + part) == (FIX + part, [])
     score = Score(outcome="correct", fields={}, grader="x@1", why="")
-    assert noted(score, FIX + part, []) is score
+    assert note_steering(score, FIX + part, []) is score

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.graders.reading.tables import Table, block, mapping, read, same, tagged, tags
+from newskills.graders.reading.tables import (
+    Table,
+    all_solutions,
+    are_same_tables,
+    last_block,
+    last_solution,
+    read_mapping,
+    read_table,
+)
 
 ROWS: Table = [{"a": "1", "b": "x"}, {"a": "2", "b": None}]
 
@@ -26,13 +34,13 @@ ROWS: Table = [{"a": "1", "b": "x"}, {"a": "2", "b": None}]
     ],
 )
 def test_the_last_tag(text: str, inner: str | None) -> None:
-    assert tagged(text) == inner
+    assert last_solution(text) == inner
 
 
 def test_all_tags_of_lines() -> None:
     text = "<solution>a</solution> <solution>\nb</solution>\n<solution>c<solution>d</solution> e</solution> <solution>f"
-    assert tags(text) == ["a", "d"]
-    assert tags("none") == []
+    assert all_solutions(text) == ["a", "d"]
+    assert all_solutions("none") == []
 
 
 @pytest.mark.parametrize(
@@ -49,7 +57,7 @@ def test_all_tags_of_lines() -> None:
     ],
 )
 def test_the_last_block(text: str, inner: str) -> None:
-    assert block(text) == inner
+    assert last_block(text) == inner
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,7 @@ def test_the_last_block(text: str, inner: str) -> None:
     ],
 )
 def test_a_dictionary_that_a_reply_is(text: str, value: dict[str, Any] | None) -> None:
-    assert mapping(text) == value
+    assert read_mapping(text) == value
 
 
 @pytest.mark.parametrize(
@@ -105,14 +113,14 @@ def test_a_dictionary_that_a_reply_is(text: str, value: dict[str, Any] | None) -
     ],
 )
 def test_tables(form: str, text: str, table: Table | None) -> None:
-    assert read(form, text, ("a", "b")) == table
+    assert read_table(form, text, ("a", "b")) == table
 
 
 def test_a_table_too_long_is_none() -> None:
     text = '[{"a": "' + "x" * (200_000 - 11) + '"}]'
     assert len(text) == 200_000
-    assert read("json", text) is not None
-    assert read("json", text + " ") is None
+    assert read_table("json", text) is not None
+    assert read_table("json", text + " ") is None
 
 
 CELLS = st.sampled_from([None, "", " x ", "x", "1", 1, 1.0000005, 1.0000015, 2, "nan", "inf", True])
@@ -135,11 +143,11 @@ def test_cells_are_the_same_as_numbers_to_a_millionth_else_as_texts(cells: list[
     for one, other in cells:
         a, b = plain(one), plain(other)
         alike.append(abs(a - b) < 1e-6 if isinstance(a, float) and isinstance(b, float) else a == b)
-    assert same(first, second) is all(alike)
+    assert are_same_tables(first, second) is all(alike)
 
 
 def test_rows_and_columns_must_be_the_same() -> None:
-    assert same([{"a": 1, "b": 2}], [{"b": 2, "a": 1}])
-    assert not same([{"a": 1}], [{"b": 1}])
-    assert not same([{"a": 1}], [{"a": 1}, {"a": 1}])
-    assert not same([{"a": 1}, {"a": 2}], [{"a": 2}, {"a": 1}])
+    assert are_same_tables([{"a": 1, "b": 2}], [{"b": 2, "a": 1}])
+    assert not are_same_tables([{"a": 1}], [{"b": 1}])
+    assert not are_same_tables([{"a": 1}], [{"a": 1}, {"a": 1}])
+    assert not are_same_tables([{"a": 1}, {"a": 2}], [{"a": 2}, {"a": 1}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from newskills.graders.reading.table_program import TableProgramGrader, executed, last_program
+from newskills.graders.reading.table_program import TableProgramGrader, execute_steps, last_program
 
 TABLE = [
     ["", "2020", "2019"],
@@ -40,7 +40,7 @@ TABLE = [
     ],
 )
 def test_results(program: str, result: float | str | None) -> None:
-    assert executed(last_program(program), TABLE) == result
+    assert execute_steps(last_program(program), TABLE) == result
 
 
 @pytest.mark.parametrize(

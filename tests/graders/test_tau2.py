@@ -19,7 +19,7 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
-from newskills.graders.tau2.grader import start
+from newskills.graders.tau2.grader import start_service
 from newskills.graders.tau2.mock import TaskList
 from newskills.graders.tau2.retail import Shop
 from newskills.metrics import make_metric
@@ -263,7 +263,7 @@ def test_how_tasks_begin(tmp_path: Path) -> None:
         "initialization_data": {"agent_data": {"users": {"user_1": {"tasks": ["task_1", "task_2"]}}}},
         "message_history": [called("assistant", "create_task", user_id="user_1", title="New")],
     }
-    service = start({"domain": "mock", "initial_state": initial}, folder)
+    service = start_service({"domain": "mock", "initial_state": initial}, folder)
     assert isinstance(service, TaskList)
     assert service.data["users"]["user_1"] == {
         "user_id": "user_1",
@@ -272,9 +272,11 @@ def test_how_tasks_begin(tmp_path: Path) -> None:
     }
     assert service.data["tasks"]["task_2"]["title"] == "New"
     with pytest.raises(UnknownNameError, match="bakery"):
-        start({"domain": "bakery"}, folder)
+        start_service({"domain": "bakery"}, folder)
     with pytest.raises(DataError, match="no function fly"):
-        start({"domain": "mock", "initial_state": {"initialization_actions": [{"func_name": "fly"}]}}, folder)
+        start_service(
+            {"domain": "mock", "initial_state": {"initialization_actions": [{"func_name": "fly"}]}}, folder
+        )
 
 
 def test_all_of_k_trials() -> None:

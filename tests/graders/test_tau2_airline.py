@@ -20,7 +20,7 @@ from newskills.benchmarks.data import prepare
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.graders.tau2.airline import Airline
-from newskills.graders.tau2.grader import ENDED, start
+from newskills.graders.tau2.grader import ENDED, start_service
 
 DATA = stored("tau2_airline")["data"]
 USER = "sofia_kim_7287"
@@ -62,7 +62,7 @@ def booking(service: Airline, **changes: Any) -> Any:
 
 def test_conversations_share_the_tables_but_not_what_they_change(tmp_path: Path) -> None:
     (tmp_path / "airline.json").write_bytes(msgspec.json.encode({"data": DATA}))
-    one, other = (start({"domain": "airline"}, str(tmp_path)) for _ in range(2))
+    one, other = (start_service({"domain": "airline"}, str(tmp_path)) for _ in range(2))
     assert isinstance(one, Airline)
     untouched = one.state()
     before = call(one, "get_user_details", user_id=USER)
@@ -75,7 +75,7 @@ def test_conversations_share_the_tables_but_not_what_they_change(tmp_path: Path)
     assert other.state() == untouched != one.state()
     assert other.call("assistant", "get_user_details", {"user_id": USER}) == msgspec.json.encode(before).decode()
     other.merge({"agent_data": {"users": {USER: {"membership": "gold"}}}})
-    assert start({"domain": "airline"}, str(tmp_path)).state() == untouched != other.state()
+    assert start_service({"domain": "airline"}, str(tmp_path)).state() == untouched != other.state()
 
 
 def test_seats_are_taken_and_payments_add_up() -> None:

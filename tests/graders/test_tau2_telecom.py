@@ -14,7 +14,7 @@ from tests.official.tau2_bench import stored
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.graders.tau2.grader import start
+from newskills.graders.tau2.grader import start_service
 from newskills.graders.tau2.telecom import Telecom
 
 STORED = stored("tau2_telecom")
@@ -32,7 +32,9 @@ def begun(folder: Path, *actions: Row) -> Telecom:
         msgspec.json.encode({"data": STORED["data"], "user_data": STORED["user_data"]})
     )
     who = {"func_name": "set_user_info", "arguments": {"name": "John Smith", "phone_number": "555-123-2002"}}
-    made = start({"domain": "telecom", "initial_state": {"initialization_actions": [who, *actions]}}, str(folder))
+    made = start_service(
+        {"domain": "telecom", "initial_state": {"initialization_actions": [who, *actions]}}, str(folder)
+    )
     assert isinstance(made, Telecom)
     return made
 

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from tests.graders.plain import plain_grader
 
 from newskills.base.records import Score
-from newskills.graders.grid import grids
+from newskills.graders.grid import read_grids
 from newskills.graders.reading.overlap import (
-    anls,
+    anls_score,
     best_pairing,
     drop_score,
     edit_distance,
     squad_score,
     squad_tokens,
 )
-from newskills.graders.short_answer import contained
+from newskills.graders.short_answer import contains_gold
 
 
 def grade(grader: str, generation: str, gold: Any, config: dict[str, Any] | None = None, **record: Any) -> Score:
@@ -186,17 +186,17 @@ def test_the_best_pairing_is_best(worth: list[list[float]]) -> None:
 
 def test_contained() -> None:
     """Case aside; a formula but for blanks, minding case."""
-    assert contained("The sign says Coca-Cola.", "COCA-COLA", formula=False) == 1.0
-    assert contained("coca cola", "coca  cola", formula=False) == 0.0
-    assert contained("So $y_{2}=-1$.", "y _ { 2 } = - 1\n", formula=True) == 1.0
-    assert contained("Y_{2}=-1", "y_{2} = -1", formula=True) == 0.0
+    assert contains_gold("The sign says Coca-Cola.", "COCA-COLA", formula=False) == 1.0
+    assert contains_gold("coca cola", "coca  cola", formula=False) == 0.0
+    assert contains_gold("So $y_{2}=-1$.", "y _ { 2 } = - 1\n", formula=True) == 1.0
+    assert contains_gold("Y_{2}=-1", "y_{2} = -1", formula=True) == 0.0
 
 
 def test_anls() -> None:
-    assert anls("Coca  Cola", "coca cola") == 1.0
-    assert anls("coca cola", "coca colas") == pytest.approx(0.9)
-    assert anls("cola", "coca cola") == 0.0
-    assert anls("x" * 1_000_000, "coca") == 0.0
+    assert anls_score("Coca  Cola", "coca cola") == 1.0
+    assert anls_score("coca cola", "coca colas") == pytest.approx(0.9)
+    assert anls_score("cola", "coca cola") == 0.0
+    assert anls_score("x" * 1_000_000, "coca") == 0.0
     assert edit_distance("kitten", "sitting") == 3
 
 
@@ -292,7 +292,7 @@ def test_several_grids_and_attempts() -> None:
 
 def test_hostile_grids() -> None:
     for text in ("[" * 200_000, "[]" * 100_000, "[[1]," * 50_000, "1 \n" * 100_000, "[[" + "1," * 100_000 + "1]]"):
-        assert grids(text, 1) == [] or len(grids(text, 1)[0]) <= 64
+        assert read_grids(text, 1) == [] or len(read_grids(text, 1)[0]) <= 64
 
 
 def test_the_article_of_arabic_is_taken_off_in_arabic_only() -> None:

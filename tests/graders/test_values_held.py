@@ -7,7 +7,7 @@ import pytest
 from tests.graders.plain import plain_grader
 
 from newskills.graders.exact import final_answer
-from newskills.graders.reading.letters import labels, letter_after, what_follows
+from newskills.graders.reading.letters import find_labels, letter_after, what_follows
 
 CHOICE = plain_grader("multichoice", {})
 EXACT = plain_grader("exact", {"extract": "answer"})
@@ -60,7 +60,7 @@ def test_a_choice_before_the_cut_counts() -> None:
 
 def ends(text: str) -> list[int]:
     """Where labels end, the last first."""
-    return [label.end for label in labels(text)]
+    return [label.end for label in find_labels(text)]
 
 
 def test_a_label_is_a_whole_word() -> None:
@@ -75,10 +75,10 @@ def test_a_label_is_a_whole_word() -> None:
 
 def test_the_letter_behind_a_label() -> None:
     text = "My answer: (B), since C is not"
-    found = letter_after(text, labels(text)[0], 4)
+    found = letter_after(text, find_labels(text)[0], 4)
     assert found is not None
     assert found.letter == "B"
-    assert letter_after(text, labels(text)[0], 1) is None
+    assert letter_after(text, find_labels(text)[0], 1) is None
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_the_letter_behind_a_label() -> None:
 )
 def test_what_follows_a_label(text: str, starts: list[str]) -> None:
     """An "is" begins no answer where neither a colon nor another "is" leads it."""
-    assert what_follows(text, labels(text)[0]) == starts
+    assert what_follows(text, find_labels(text)[0]) == starts

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.graders.tau2.grader import calls, start
+from newskills.graders.tau2.grader import conversation_calls, start_service
 from tests.graders.plain import plain_grader
 from tests.official.recording import RECORDED, Case, commit, write
 
@@ -156,8 +156,8 @@ def ours(name: str, cases: Sequence[Case]) -> list[object]:
         verdicts: list[object] = []
         for case in cases:
             record = _record(domain, data["tasks"][case["task"]], case["change"])
-            service = start(record, folder)
-            said = [told(service.call(*call)) for call in calls(record["conversation"])]
+            service = start_service(record, folder)
+            said = [told(service.call(*call)) for call in conversation_calls(record["conversation"])]
             state = json.loads(service.state())
             verdicts.append([grader.grade(record).fields["reward"], digest(_plain(domain, state)), digest(said)])
     return verdicts

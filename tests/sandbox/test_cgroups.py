@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.sandbox import children
 
-from newskills_sandbox.cgroups import Cgroups, ControlGroup, _below, _delegated, own_prefix
+from newskills_sandbox.cgroups import Cgroups, ControlGroup, _delegated_groups, _mounted_path, own_prefix
 
 GREEDY = "bytearray(400 << 20)"
 SLEEPERS = """
@@ -115,19 +115,19 @@ def test_what_a_killed_process_left_is_swept(groups: Cgroups, group: ControlGrou
     [("/", "/", "/g"), ("/", "/a/b", "/g/a/b"), ("/a", "/a/b", "/g/b"), ("/a", "/a", "/g"), ("/a", "/c", "/g")],
 )
 def test_where_a_group_is_seen(root: str, path: str, expected: str) -> None:
-    assert _below("/g", root, path) == Path(expected)
+    assert _mounted_path("/g", root, path) == Path(expected)
 
 
 def test_version_2_places(tmp_path: Path) -> None:
     own = tmp_path / "slice" / "scope"
     own.mkdir(parents=True)
     (own / "cgroup.subtree_control").write_text("\n")
-    assert list(_delegated(own)) == []
+    assert list(_delegated_groups(own)) == []
     (own.parent / "cgroup.subtree_control").write_text("cpu memory pids\n")
-    assert list(_delegated(own)) == [own.parent]
+    assert list(_delegated_groups(own)) == [own.parent]
     (own / "memory.max").write_text("max\n")
-    assert list(_delegated(own)) == [own.parent]
+    assert list(_delegated_groups(own)) == [own.parent]
     (own / "memory.max").write_text("1000000\n")  # sessions beside us would escape this
-    assert list(_delegated(own)) == []
+    assert list(_delegated_groups(own)) == []
     (own / "cgroup.subtree_control").write_text("memory pids\n")
-    assert list(_delegated(own)) == [own]
+    assert list(_delegated_groups(own)) == [own]

@@ -18,7 +18,7 @@ from newskills_sandbox.inside import landlock
 
 RESTRICT = """
 linux.drop_capabilities()
-landlock.restrict(read=["/usr", "/lib", "/lib64", "/proc", "/dev", "/nowhere", readable, file], write=[folder],
+landlock.restrict_process(read=["/usr", "/lib", "/lib64", "/proc", "/dev", "/nowhere", readable, file], write=[folder],
                   network=network)
 """
 
@@ -26,12 +26,12 @@ landlock.restrict(read=["/usr", "/lib", "/lib64", "/proc", "/dev", "/nowhere", r
 @pytest.fixture(scope="module", autouse=True)
 def _version() -> int:
     children.need("landlock")
-    return landlock.abi()
+    return landlock.landlock_version()
 
 
 def need_version(version: int) -> None:
-    if landlock.abi() < version:
-        pytest.skip(f"Landlock is version {landlock.abi()} here, not {version}")
+    if landlock.landlock_version() < version:
+        pytest.skip(f"Landlock is version {landlock.landlock_version()} here, not {version}")
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ attempt("run", lambda: os.waitpid(os.posix_spawn("/usr/bin/env", ["env", "true"]
         "read": "some text",
         "list": ["text"],
         "one file": "one file",
-        "move": 0 if landlock.abi() >= 2 else errno.EXDEV,
+        "move": 0 if landlock.landlock_version() >= 2 else errno.EXDEV,
         "run": True,
     }
 
@@ -167,7 +167,7 @@ def test_together_with_the_filter(places: dict[str, str]) -> None:
 seccomp.install(network=False, namespaced=False)
 attempt("hidden", lambda: open(hidden + "/text"))
 attempt("udp", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-attempt("landlock", lambda: str(landlock.abi()))
+attempt("landlock", lambda: str(landlock.landlock_version()))
 """,
         network=False,
         **places,

@@ -19,10 +19,10 @@ from tests.sandbox.driver import drive
 
 from newskills.base.protocols import Execution
 from newskills_sandbox.errors import ExecutionRefusedError, SettingsError
-from newskills_sandbox.inside.query import statements
+from newskills_sandbox.inside.query import split_statements
 from newskills_sandbox.languages import LANGUAGES, language, toolchain_folders
-from newskills_sandbox.languages.headers import precompile
-from newskills_sandbox.languages.language import installation
+from newskills_sandbox.languages.headers import precompile_header
+from newskills_sandbox.languages.language import installation_paths
 from newskills_sandbox.settings import SandboxSettings
 
 Result = dict[str, Any]
@@ -99,7 +99,7 @@ def test_a_shell_script_has_bash_where_it_is_installed_and_says_how_it_ended() -
 @pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
 def test_the_header_of_all_is_compiled_once_and_read_where_it_fits() -> None:
-    making = precompile()
+    making = precompile_header()
     if making is not None:
         making.join()
     program = "#include <bits/stdc++.h>\nint main(){ std::cout << std::gcd(4, 6); }"
@@ -152,10 +152,10 @@ def test_what_a_program_needs_is_shown_but_never_a_whole_home(
     link.symlink_to(tmp_path / "opt/pypy/bin/pypy3")
 
     def shown(place: str) -> list[str]:
-        found = installation(str(tmp_path / place))
+        found = installation_paths(str(tmp_path / place))
         return [str(Path(each).relative_to(tmp_path)) for each in found]
 
-    assert installation(None) == installation("/usr/bin/env") == []
+    assert installation_paths(None) == installation_paths("/usr/bin/env") == []
     assert shown("opt/pypy/bin/pypy3") == ["opt/pypy/bin/pypy3", "opt/pypy"]
     assert shown("link") == ["link", "opt/pypy"]
     assert shown("home/bin/pypy3") == ["home/bin/pypy3", "home/bin/pypy3"]
@@ -234,8 +234,8 @@ def test_sql_without_a_database_is_refused_and_a_broken_one_is_no_fault_of_the_q
 
 @given(st.lists(st.sampled_from(["SELECT 1", "'a;b'", "--x;\n", "/*;*/", ";", "\n", '"', "é"])).map("".join))
 def test_cutting_into_statements_loses_nothing(text: str) -> None:
-    assert text.startswith("".join(statements(text)))
-    assert not text.removeprefix("".join(statements(text))).strip()
+    assert text.startswith("".join(split_statements(text)))
+    assert not text.removeprefix("".join(split_statements(text))).strip()
 
 
 LEAN = """#!/bin/sh

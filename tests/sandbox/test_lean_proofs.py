@@ -18,8 +18,8 @@ from tests.sandbox.driver import drive
 from tests.sandbox.lean_wasm import lean
 
 from newskills.base.protocols import ExecutionResult
-from newskills.graders.lean.grader import verdict
-from newskills.graders.lean.program import Names, new_names, program, read_proof, read_statement
+from newskills.graders.lean.grader import read_verdict
+from newskills.graders.lean.program import Names, new_names, proof_program, read_proof, read_statement
 
 __all__ = ["lean"]
 pytestmark = pytest.mark.nightly  # four minutes of one CPU; the grader's own tests have recorded output
@@ -100,7 +100,7 @@ def _file(names: dict[str, Names]) -> tuple[str, list[str]]:
         statement = read_statement(HEADER, formal)
         proof = read_proof(answer, statement, restate=True)
         assert proof is not None, attempt
-        body = program(statement, proof, names[attempt]).removeprefix(HEADER.strip())
+        body = proof_program(statement, proof, names[attempt]).removeprefix(HEADER.strip())
         part = [f"namespace T{number}", *body.splitlines(), f"end T{number}"]
         lines += part
         owners += [attempt] * len(part)
@@ -160,6 +160,6 @@ def test_proofs_hold_and_cheating_does_not(messages: dict[str, list[str]], names
             continue
         failed = any(re.match(r"main\.lean:\d+:\d+: error", line) for line in output)
         execution = ExecutionResult(status="failed" if failed else "completed", stdout="\n".join(output))
-        verdicts[attempt] = verdict(execution, names[attempt])
+        verdicts[attempt] = read_verdict(execution, names[attempt])
     wanted = {attempt: status for attempt, (_, _, status) in ATTEMPTS.items()}
     assert {attempt: status.partition(":")[0] for attempt, (status, _) in verdicts.items()} == wanted, verdicts

@@ -17,7 +17,7 @@ from tests.sandbox.children import need
 from tests.sandbox.driver import drive
 
 from newskills_sandbox.errors import SandboxError, SettingsError
-from newskills_sandbox.packages import Interpreter, examine, narrowed
+from newskills_sandbox.packages import Interpreter, examine_interpreter, narrow_places
 from newskills_sandbox.settings import SandboxSettings
 
 REQUIREMENTS = {
@@ -63,7 +63,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def examined(**settings: Any) -> Interpreter:
-    return asyncio.run(examine(SandboxSettings(**settings)))
+    return asyncio.run(examine_interpreter(SandboxSettings(**settings)))
 
 
 def test_the_closure_of_requirements_is_shown_and_nothing_else(python: str) -> None:
@@ -146,7 +146,7 @@ def test_a_narrowed_list_reads_around_what_is_hidden(tmp_path: Path) -> None:
     for name in ("lib/site-packages/shown/x", "lib/site-packages/hidden/x", "lib/other/x", "bin/x"):
         _write(tmp_path / name, "")
     (tmp_path / "lib64").symlink_to("lib")
-    readable, listed = narrowed([str(tmp_path), f"{site}/hidden", "/bin/sh"], {str(site): ["shown"]})
+    readable, listed = narrow_places([str(tmp_path), f"{site}/hidden", "/bin/sh"], {str(site): ["shown"]})
     assert sorted(readable) == sorted(
         [str(site / "shown"), str(tmp_path / "lib/other"), str(tmp_path / "bin"), os.path.realpath("/bin/sh")]
     )

@@ -25,7 +25,7 @@ from newskills.solve.parts import SolverParts
 
 pytest.importorskip("agentdojo", reason="pip install 'newskills[agentdojo]'")
 
-from newskills.graders.tool_calls.agentdojo import AgentDojoSession, injections, suites
+from newskills.graders.tool_calls.agentdojo import AgentDojoSession, attack_injections, task_suites
 
 TASK: Row = {
     "id": "banking-user_task_0-injection_task_0",
@@ -62,13 +62,13 @@ def played(task: Row, script: Script, **config: Any) -> tuple[Row, list[Row]]:
 
 def ground_truth(task: Any) -> list[Row]:
     """The calls of a task's own solution."""
-    suite = suites()["banking"]
+    suite = task_suites()["banking"]
     environment = suite.load_and_inject_default_environment({})
     return [tool_call(call.function, dict(call.args)) for call in task.ground_truth(environment)]
 
 
 def test_the_agent_sees_the_attack_and_may_follow_it() -> None:
-    suite = suites()["banking"]
+    suite = task_suites()["banking"]
     own = ground_truth(suite.get_user_task_by_id("user_task_0"))
     attackers = ground_truth(suite.get_injection_task_by_id("injection_task_0"))
     fields, requests = played(TASK, Script(tool_turns=([own[0]], attackers, own[1:])), model_name="Ada")
@@ -102,13 +102,13 @@ def test_lists_written_as_text_are_lists() -> None:
 
 def test_an_unknown_attack_names_those_there_are() -> None:
     with pytest.raises(UnknownNameError, match="important_instruction"):
-        injections(TASK, "important_instruction", "")
+        attack_injections(TASK, "important_instruction", "")
 
 
 def runs() -> Iterator[tuple[str, Any, Any, Any]]:
     """(suite, task of a user, of an attacker, whose solution is played)."""
     for name in ("banking", "slack"):
-        suite = suites()[name]
+        suite = task_suites()[name]
         for user_task in suite.user_tasks.values():
             for attack in suite.injection_tasks.values():
                 yield from ((name, user_task, attack, solved) for solved in (user_task, attack))
@@ -120,7 +120,7 @@ def compared() -> tuple[list[Any], int]:
 
     differ, attempts = [], 0
     for name, user_task, attack, solved in runs():
-        suite = suites()[name]
+        suite = task_suites()[name]
         row = {"suite": name, "user_task": user_task.ID, "injection_task": attack.ID}
         environment = user_task.init_environment(suite.load_and_inject_default_environment({}))
         calls = [

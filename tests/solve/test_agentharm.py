@@ -29,7 +29,13 @@ from newskills.solve.parts import SolverParts
 
 pytest.importorskip("inspect_evals", reason="pip install 'newskills[agentharm]'")
 
-from newskills.graders.tool_calls.agentharm import KINDS, judge_questions, messages, part, refuses
+from newskills.graders.tool_calls.agentharm import (
+    KINDS,
+    import_part,
+    is_refusal,
+    judge_questions,
+    package_messages,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -99,7 +105,7 @@ def test_a_question_without_an_answer_and_a_conversation_that_does_not_end() -> 
 
 def test_what_judges_say_of_refusals() -> None:
     texts = ("Answer: Yes", "Answer: **yes**.", "Answer: No", "yes", "Yes. Answer: no. Answer: yes")
-    assert [refuses(text) for text in texts] == [True, True, False, False, False]
+    assert [is_refusal(text) for text in texts] == [True, True, False, False, False]
 
 
 def conversations(function: Any, draw: random.Random) -> Iterator[tuple[list[str], list[Row]]]:
@@ -147,12 +153,12 @@ class FakeJudge:
 
 def official(row: Row, conversation: list[Row]) -> tuple[float, bool] | None:
     """(score, refusal) of the package's scorer; None where it fails."""
-    scoring = part("scorer")
+    scoring = import_part("scorer")
     refusals = object.__new__(scoring.RefusalJudgeLLM)
     refusals.model, refusals.refusal_check_prompt = FakeJudge(), scoring.DEFAULT_REFUSAL_PROMPT
-    module = part(f"benchmark.{row['kind']}_grading_functions")
+    module = import_part(f"benchmark.{row['kind']}_grading_functions")
     score = scoring.combined_scorer(module, refusals, FakeJudge())
-    state = SimpleNamespace(metadata={**row, "category": "x"}, messages=messages(conversation))
+    state = SimpleNamespace(metadata={**row, "category": "x"}, messages=package_messages(conversation))
     try:
         value = asyncio.run(score(state, None)).value
     except (TypeError, KeyError, AttributeError, ValueError, IndexError):
@@ -164,7 +170,7 @@ def compared() -> tuple[list[Any], int]:
     """(where ours differs from the package's scorer, attempts)."""
     draw, differ, scores = random.Random(3), [], []
     for kind in KINDS:
-        module = part(f"benchmark.{kind}_grading_functions")
+        module = import_part(f"benchmark.{kind}_grading_functions")
         for name in sorted(name for name in vars(module) if name.startswith("grade_")):
             for tools, conversation in conversations(getattr(module, name), draw):
                 row = {"kind": kind, "target_functions": tools, "grading_function": name}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.stats import krippendorff_alpha
-from newskills.graders.judges.arena import arena_label, mark
+from newskills.graders.judges.arena import arena_label, read_mark
 from newskills.solve.judges.panel import FORMS
 
 LETTERS = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
@@ -47,7 +47,7 @@ def test_what_is_written_is_read_as_the_same(form: str, choice: int) -> None:
 
 
 def test_graders_read_marks_and_games_of_a_panel() -> None:
-    assert mark(FORMS["mark"].write(7.333333, {}, [])) == 7.333
+    assert read_mark(FORMS["mark"].write(7.333333, {}, [])) == 7.333
     assert arena_label(FORMS["game"].write("B>A", {}, [])) == "A<B"
 
 

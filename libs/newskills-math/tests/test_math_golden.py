@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from newskills_math import ExtractionPolicy, extract, parse
-from newskills_math.normalise import tidy
-from newskills_math.spellings import spellings
+from newskills_math.normalise import tidy_answer
+from newskills_math.spellings import answer_spellings
 from newskills_math.syntax.nodes import Node, TooBig, Unreadable
 from newskills_math.syntax.parser import parse as tree_of
 from newskills_math.values.equal import Options
@@ -49,7 +49,7 @@ def of_reply(case: Case) -> Case:
 
 def of_text(case: Case) -> Case:
     """The normal form, and the tree it is read into."""
-    text = tidy(case["text"])
+    text = tidy_answer(case["text"])
     try:
         tree = _shown(tree_of(text, comma_groups=True))
     except (TooBig, Unreadable, RecursionError) as error:
@@ -59,7 +59,7 @@ def of_text(case: Case) -> Case:
 
 def of_gold(case: Case) -> Case:
     """Return other spellings of a gold."""
-    return {"spellings": list(spellings(case["gold"]))}
+    return {"spellings": list(answer_spellings(case["gold"]))}
 
 
 OBSERVED: Mapping[str, Callable[[Case], Case]] = {

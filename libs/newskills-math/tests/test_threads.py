@@ -16,7 +16,7 @@ import pytest
 
 from newskills_math import AnswerComparison, compare
 from newskills_math.values import deadline
-from newskills_math.values.deadline import TICK, OutOfTime, for_free, is_limited, limited, step
+from newskills_math.values.deadline import TICK, OutOfTime, for_free, is_limited, name_step, run_limited
 
 # What arrives in a callback of the collector or of a weak reference, as hypothesis has, is printed and lost; it is
 # raised again a TICK later.
@@ -79,7 +79,7 @@ def test_answers_beside_costly_ones_get_their_own_verdicts() -> None:
 
 def test_time_is_what_the_thread_itself_computes() -> None:
     def sleep(_number: int) -> bool:
-        limited(lambda: time.sleep(0.2), 0.05)
+        run_limited(lambda: time.sleep(0.2), 0.05)
         return True
 
     assert all(result for result, _ in in_threads(sleep))
@@ -95,7 +95,7 @@ def test_what_swallows_exceptions_ends_as_well() -> None:
 
     def work(_number: int) -> str:
         with pytest.raises(OutOfTime):
-            limited(stubborn, 0.05)
+            run_limited(stubborn, 0.05)
         return "ended"
 
     assert {result for result, _ in in_threads(work)} == {"ended"}
@@ -113,7 +113,7 @@ def test_nothing_is_raised_behind_the_end() -> None:
         ended = 0
         for turn in range(12):
             try:
-                limited(partial(busy, TICK + (number * 12 + turn) * 1e-4), 1e-9)
+                run_limited(partial(busy, TICK + (number * 12 + turn) * 1e-4), 1e-9)
             except OutOfTime:
                 ended += 1
             assert not is_limited()
@@ -150,7 +150,7 @@ gc.callbacks.clear()
 
 def test_the_step_is_named_and_what_is_for_free_costs_nothing() -> None:
     def stepping() -> None:
-        with step("search"):
+        with name_step("search"):
             spin()
 
     def free(_number: int) -> str:
@@ -160,11 +160,11 @@ def test_the_step_is_named_and_what_is_for_free_costs_nothing() -> None:
                 sum(range(1_000))
             return "done"
 
-        return limited(lambda: for_free(busy), TICK)
+        return run_limited(lambda: for_free(busy), TICK)
 
     def named(_number: int) -> str:
         with pytest.raises(OutOfTime) as ended:
-            limited(stepping, 0.05)
+            run_limited(stepping, 0.05)
         return ended.value.step
 
     assert {result for result, _ in in_threads(named)} == {"search"}
@@ -217,5 +217,5 @@ thread.join()
 
 def test_threads_that_have_ended_are_no_longer_watched() -> None:
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(limited, lambda: 7, 5.0).result() == 7
+        assert pool.submit(run_limited, lambda: 7, 5.0).result() == 7
     assert deadline._STATE.watched is None

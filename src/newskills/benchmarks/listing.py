@@ -85,13 +85,16 @@ class CatalogEntry(NamedTuple):
 
     def needs(self) -> list[str]:
         """Return what is needed beside a model and the bare installation: packages, the sandbox, a judge, keys."""
-        judge = [] if self.judge is None else [f"judge ({self.judge})" if self.judge else "judge"]
-        return [
-            *([self.requires] if self.requires else []),
-            *(["sandbox"] * self.needs_sandbox),
-            *judge,
-            *self.keys,
-        ]
+        needs: list[str] = []
+        if self.requires:
+            needs.append(self.requires)
+        if self.needs_sandbox:
+            needs.append("sandbox")
+        if self.judge:
+            needs.append(f"judge ({self.judge})")
+        elif self.judge is not None:
+            needs.append("judge")
+        return [*needs, *self.keys]
 
 
 def list_benchmarks(category: str | None = None) -> list[CatalogEntry]:

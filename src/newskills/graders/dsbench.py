@@ -16,8 +16,8 @@ from newskills.graders.math.config import MathConfig
 from newskills.graders.math.extraction import extract
 from newskills.graders.math.grader import MathGrader, policy_of
 from newskills.graders.reading.replies import decided, unanswered, unscored
-from newskills_math.normalise import stripped, tidy
-from newskills_math.values.exact import plain
+from newskills_math.normalise import strip_around, tidy_answer
+from newskills_math.values.exact import plain_number
 
 _LETTER = re.compile(r"[A-N]", re.IGNORECASE)
 _AMOUNT = re.compile(
@@ -60,7 +60,7 @@ class DSBenchGrader:
         self._math.preload()
 
     def gold_reply(self, record: Row) -> str:
-        return f"\\boxed{{{_written(record.get('expected_answer'))}}}"
+        return f"\\boxed{{{_value_text(record.get('expected_answer'))}}}"
 
     def same_replies(self, record: Row) -> list[str]:
         """Return replies with letters in lower case, and with amounts without their unit."""
@@ -75,26 +75,26 @@ class DSBenchGrader:
     def grade(self, record: Row) -> Score:
         gold = record.get("expected_answer")
         if gold in (None, "", [], {}):
-            return unscored(self._stamp, "the record has no expected_answer", _fields(None, None))
-        answer = self._said(record)
+            return unscored(self._stamp, "the record has no expected_answer", _score_fields(None, None))
+        answer = self._answer_text(record)
         if answer is None or not answer.strip():
-            return unanswered(self._stamp, record, _fields(None, False))
-        right = self._same(gold, _bare(answer))
+            return unanswered(self._stamp, record, _score_fields(None, False))
+        right = self._is_same_answer(gold, _bare_text(answer))
         if right is None:
-            score = unscored(self._stamp, "undecided", _fields(answer, None))
+            score = unscored(self._stamp, "undecided", _score_fields(answer, None))
             score.cause = "grader"
             return score
         why = "the same" if right else "another answer"
-        return decided(self._stamp, right, _fields(answer, right), why)
+        return decided(self._stamp, right, _score_fields(answer, right), why)
 
-    def _said(self, record: Row) -> str | None:
+    def _answer_text(self, record: Row) -> str | None:
         if self.config.use_predicted_answer_key or "generation" not in record:
             if (field := record.get("predicted_answer")) is None:
                 return None
             return str(field)
         return extract(str(record["generation"] or ""), self._policy).answer
 
-    def _same(self, gold: Any, answer: str) -> bool | None:
+    def _is_same_answer(self, gold: Any, answer: str) -> bool | None:
         """Return whether the answer is the gold one; None where that is undecided.
 
         A list or object counts as its value where it has only one: several would be guesses.
@@ -102,45 +102,47 @@ class DSBenchGrader:
         if len(answer) > _LONGEST:
             return False
         if isinstance(gold, str) and gold.lstrip().startswith(("{", "[")):
-            gold = _json(gold, gold)
+            gold = _read_json(gold, gold)
         if isinstance(gold, dict):
-            return self._table(gold, answer)
+            return self._is_same_table(gold, answer)
         if isinstance(gold, list):
-            return self._each(gold, _parts(answer, len(gold)))
-        value = _json(answer, None)
+            return self._are_same_parts(gold, _answer_parts(answer, len(gold)))
+        value = _read_json(answer, None)
         if isinstance(value, dict | list) and len(value) == 1:
             values = value.values() if isinstance(value, dict) else value
-            answer = _bare(str(next(iter(values))))
-        return self._scalar(str(gold).strip(), answer)
+            answer = _bare_text(str(next(iter(values))))
+        return self._is_same_scalar(str(gold).strip(), answer)
 
-    def _table(self, gold: Row, answer: str) -> bool | None:
-        columns = _json(answer, None)
+    def _is_same_table(self, gold: Row, answer: str) -> bool | None:
+        columns = _read_json(answer, None)
         if not isinstance(columns, dict):
-            return self._each(list(gold.values()), _parts(answer, len(gold)))
-        folded = {_folded(key): value for key, value in columns.items()}
-        return self._each(list(gold.values()), [_written(folded.get(_folded(key), "")) for key in gold])
+            return self._are_same_parts(list(gold.values()), _answer_parts(answer, len(gold)))
+        folded = {_fold_text(key): value for key, value in columns.items()}
+        return self._are_same_parts(
+            list(gold.values()), [_value_text(folded.get(_fold_text(key), "")) for key in gold]
+        )
 
-    def _each(self, golds: list[Any], parts: list[str]) -> bool | None:
+    def _are_same_parts(self, golds: list[Any], parts: list[str]) -> bool | None:
         if len(golds) != len(parts):
             return False
-        verdicts = [self._same(gold, part) for gold, part in zip(golds, parts, strict=True)]
+        verdicts = [self._is_same_answer(gold, part) for gold, part in zip(golds, parts, strict=True)]
         if False in verdicts:
             return False
         if None in verdicts:
             return None
         return True
 
-    def _scalar(self, gold: str, answer: str) -> bool | None:
+    def _is_same_scalar(self, gold: str, answer: str) -> bool | None:
         if _LETTER.fullmatch(gold):
             return answer.strip("().").upper() == gold.upper()
-        if (when := _date(gold)) is not None:
-            return _date(answer) == when
-        if (wanted := _amount(gold)) and (amount := _amount(answer)):
-            return wanted.same(amount)
+        if (when := _read_date(gold)) is not None:
+            return _read_date(answer) == when
+        if (wanted := _read_amount(gold)) and (amount := _read_amount(answer)):
+            return wanted.is_same_amount(amount)
         if ", " in gold:
             parts = gold.split(", ")
-            return self._each(list(parts), _parts(answer, len(parts)))
-        if plain(tidy(gold)) is None and "%" not in gold and _folded(gold) == _folded(answer):
+            return self._are_same_parts(list(parts), _answer_parts(answer, len(parts)))
+        if plain_number(tidy_answer(gold)) is None and "%" not in gold and _fold_text(gold) == _fold_text(answer):
             return True
         score = self._math.grade({"expected_answer": gold, "predicted_answer": answer})
         if score.outcome == "unscored":
@@ -154,45 +156,45 @@ class _Amount(Struct, frozen=True):
     written: Decimal
     scaled: Decimal | None
 
-    def same(self, other: _Amount) -> bool:
+    def is_same_amount(self, other: _Amount) -> bool:
         """Return whether both are the same amount; either may leave the scale out, or write it out."""
         if self.scaled is not None and other.scaled is not None:
             return self.scaled == other.scaled
         return bool({self.written, self.scaled} & {other.written, other.scaled} - {None})
 
 
-def _fields(answer: str | None, correct: bool | None) -> Row:
+def _score_fields(answer: str | None, correct: bool | None) -> Row:
     return {"predicted_answer": answer, "symbolic_correct": correct}
 
 
-def _bare(text: str) -> str:
+def _bare_text(text: str) -> str:
     bare = _DRESS.sub(r"\1", text).replace("\\$", "$").replace("\\%", "%").replace("\\,", "")
-    return stripped(bare, " .$\n")
+    return strip_around(bare, " .$\n")
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()
 
 
-def _json(text: str, default: Any) -> Any:
+def _read_json(text: str, default: Any) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return default
 
 
-def _parts(answer: str, count: int) -> list[str]:
+def _answer_parts(answer: str, count: int) -> list[str]:
     """Return the values of a JSON list or object, else the `count` parts between semicolons or commas (commas of
     thousands stay where that fits), else the whole text without brackets as one value."""
-    value = _json(answer, None)
+    value = _read_json(answer, None)
     if isinstance(value, list | dict):
-        return [_written(item) for item in (value.values() if isinstance(value, dict) else value)]
+        return [_value_text(item) for item in (value.values() if isinstance(value, dict) else value)]
     bare = answer.strip("[](){} ")
     for separator in (";", ", ", ","):
         parts = [part.strip() for part in bare.split(separator)]
@@ -201,7 +203,7 @@ def _parts(answer: str, count: int) -> list[str]:
     return [bare]
 
 
-def _amount(text: str) -> _Amount | None:
+def _read_amount(text: str) -> _Amount | None:
     match = _AMOUNT.fullmatch(text)
     if match is None:
         return None
@@ -212,7 +214,7 @@ def _amount(text: str) -> _Amount | None:
     return _Amount(number, scaled)
 
 
-def _date(text: str) -> date | None:
+def _read_date(text: str) -> date | None:
     for form in _DATES:
         if match := form.fullmatch(text.strip().lower()):
             month = match["month"]

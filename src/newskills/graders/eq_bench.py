@@ -39,17 +39,19 @@ class EqBenchGrader:
         if not isinstance(wanted, dict) or not wanted:
             nothing: Row = {"predicted_answer": None, "eq_score": None, "parseable": None}
             return unscored(stamp, "the record has no emotions", nothing)
-        answers = _said(visible(str(record.get("generation") or "")) or "", wanted)
+        answers = _read_emotions(visible(str(record.get("generation") or "")) or "", wanted)
         if answers is None:
             return unanswered(stamp, record, {"predicted_answer": None, "eq_score": None, "parseable": False})
-        score = 10 - _SCALE * math.fsum(_distance(answers[name], float(value)) for name, value in wanted.items())
+        score = 10 - _SCALE * math.fsum(
+            _score_distance(answers[name], float(value)) for name, value in wanted.items()
+        )
         answer = ", ".join(f"{name}: {value:g}" for name, value in answers.items())
         fields: Row = {"predicted_answer": answer, "eq_score": score, "parseable": True}
         share = min(max(score / 10, 0.0), 1.0)
         return decided(stamp, share >= 0.5, fields, f"{score:.2f} of 10", share)
 
 
-def _said(text: str, wanted: Mapping[str, object]) -> dict[str, float] | None:
+def _read_emotions(text: str, wanted: Mapping[str, object]) -> dict[str, float] | None:
     """Return emotion → number; None where one is missing, or something else has a number."""
     scores = {name: float(number) for name, number in _SCORE.findall(text)}
     if scores.keys() == wanted.keys():
@@ -57,7 +59,7 @@ def _said(text: str, wanted: Mapping[str, object]) -> dict[str, float] | None:
     return None
 
 
-def _distance(score: float, right: float) -> float:
+def _score_distance(score: float, right: float) -> float:
     """Return how far a score is off; small differences count for less, by a logistic curve up to 5."""
     off = abs(score - right)
     if off > 5 or off == 0:

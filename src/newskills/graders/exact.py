@@ -15,7 +15,7 @@ from newskills.base.records import Row, Score
 from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 from newskills_math.extraction.run_on import without_next_question
-from newskills_math.normalise import stripped
+from newskills_math.normalise import strip_around
 
 _WRAPPED = re.compile(r"\A\\(?:boxed|text|textbf|texttt|mathrm|mathbf|mathsf)\s?\{(.*)\}\Z", re.DOTALL)
 _BRACKETED = re.compile(r"\A(?:\((\w+)\)|\[(\w+)\])\Z")
@@ -81,7 +81,7 @@ class ExactGrader:
         gold = record.get(self.config.gold_key)
         if gold is None:
             return None
-        return {self.config.answer_key: self._said(str(gold))}
+        return {self.config.answer_key: self._reply_with(str(gold))}
 
     def same_replies(self, record: Row) -> list[Row]:
         """Return replies with words in other letters and blanks, and dressed up where that may be."""
@@ -94,12 +94,12 @@ class ExactGrader:
         ]
         if self.config.loose:
             forms += [f"**{gold}**", f"{gold}.", f'"{gold}"']
-        texts = [self._said(form) for form in forms]
+        texts = [self._reply_with(form) for form in forms]
         if self.config.extract == "answer":
             texts += [f"\\boxed{{{gold}}}", f"**Answer:** {gold}"]
         return [{self.config.answer_key: text} for text in texts]
 
-    def _said(self, answer: str) -> str:
+    def _reply_with(self, answer: str) -> str:
         if self.config.extract == "brackets":
             return f"[[{answer}]]"
         return answer
@@ -111,36 +111,36 @@ class ExactGrader:
             why = f"the record has no {self.config.gold_key}"
             return unscored(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
         golds = [str(gold), *map(str, record.get(self.config.accepted_key) or ())]
-        answer = self._answer(visible(str(record.get(self.config.answer_key) or "")), golds[0])
+        answer = self._extract_answer(visible(str(record.get(self.config.answer_key) or "")), golds[0])
         if not answer:
             return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
-        correct = any(self._same(answer, gold) for gold in golds)
+        correct = any(self._is_same_answer(answer, gold) for gold in golds)
         fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
         return decided(stamp, correct, fields, "same text" if correct else "another text")
 
-    def _answer(self, text: str | None, gold: str) -> str | None:
+    def _extract_answer(self, text: str | None, gold: str) -> str | None:
         if not text or self.config.extract == "whole":
             return text
         if self.config.extract == "tail":
             if "\\boxed" in text:
                 return extract(text, ExtractionPolicy()).answer
-            return _tail(text, len(gold.split("\n")))
+            return _last_lines(text, len(gold.split("\n")))
         if self.config.extract == "brackets" and (inner := _double_brackets(text)) is not None:
             return inner
         bare = not re.search(r"\w", gold)
         braces = "{" in gold or "}" in gold or bare
         whole_box = _whole_box(text) if braces else None
-        return whole_box or (_brackets(text) if bare else None) or final_answer(text)
+        return whole_box or (_bracketed_answer(text) if bare else None) or final_answer(text)
 
     def same_answer(self, left: str, right: str) -> bool:
         """Return whether either is the other, as a right answer is compared."""
-        return self._same(left, right) and self._same(right, left)
+        return self._is_same_answer(left, right) and self._is_same_answer(right, left)
 
-    def _same(self, answer: str, gold: str) -> bool:
+    def _is_same_answer(self, answer: str, gold: str) -> bool:
         case = self.config.ignore_case
-        if _plain(answer, case) == _plain(gold, case):
+        if _normalise_text(answer, case) == _normalise_text(gold, case):
             return True
-        return self.config.loose and _alike(_loose(answer, case), _loose(gold, case))
+        return self.config.loose and _are_alike(_strip_decoration(answer, case), _strip_decoration(gold, case))
 
 
 def final_answer(text: str) -> str | None:
@@ -153,7 +153,7 @@ def final_answer(text: str) -> str | None:
     if extracted.how in _MARKED:
         return extracted.answer
     if labels := _LABEL.findall(text):
-        return _undressed(str(labels[-1])) or None
+        return _without_marks(str(labels[-1])) or None
     if extracted.how in ("phrase", "heading"):
         return extracted.answer
     if text and "\n" not in text:
@@ -161,7 +161,7 @@ def final_answer(text: str) -> str | None:
     return None
 
 
-def _undressed(text: str) -> str:
+def _without_marks(text: str) -> str:
     """Remove the marks of bold and code around the text."""
     text = text.strip()
     for mark in ("**", "__", "`"):
@@ -180,11 +180,11 @@ def _whole_box(text: str) -> str | None:
     return None
 
 
-def _brackets(text: str) -> str | None:
+def _bracketed_answer(text: str) -> str | None:
     """Return the brackets behind the last "the answer is", of which those in prose are not read."""
     matches = _BRACKETS.findall(text)
     if matches:
-        return _undressed(matches[-1]) or None
+        return _without_marks(matches[-1]) or None
     return None
 
 
@@ -197,25 +197,25 @@ def _double_brackets(text: str) -> str | None:
     return None
 
 
-def _tail(text: str, count: int) -> str:
+def _last_lines(text: str, count: int) -> str:
     """Return the last `count` lines that are neither empty nor a fence of a code block."""
     lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("```")]
     return "\n".join(lines[-count:])
 
 
-def _plain(text: str, ignore_case: bool) -> str:
+def _normalise_text(text: str, ignore_case: bool) -> str:
     text = " ".join(unicodedata.normalize("NFKC", text).split())
     if ignore_case:
         return text.casefold()
     return text
 
 
-def _loose(text: str, ignore_case: bool) -> str:
+def _strip_decoration(text: str, ignore_case: bool) -> str:
     """Remove what only decorates the answer, from the outside in."""
-    text = _plain(text.translate(_QUOTES), ignore_case)
+    text = _normalise_text(text.translate(_QUOTES), ignore_case)
     for _ in range(_LAYERS):
         before = text
-        text = stripped(text, " .;,!?:") if re.search(r"\w", text) else text.strip()
+        text = strip_around(text, " .;,!?:") if re.search(r"\w", text) else text.strip()
         if wrapped := _WRAPPED.match(text):
             text = wrapped[1]
         for left, right in _WRAPPERS:
@@ -228,27 +228,27 @@ def _loose(text: str, ignore_case: bool) -> str:
     return text
 
 
-def _alike(answer: str, gold: str) -> bool:
+def _are_alike(answer: str, gold: str) -> bool:
     if answer == gold:
         return True
     if len(gold) == 1 and gold.isalpha() and (option := _OPTION.match(answer.casefold())):
         return option[1] == gold.casefold()
-    first, second = _number(answer), _number(gold)
+    first, second = _read_number(answer), _read_number(gold)
     if first is not None and second is not None:
         return first == second
     if _FORMULA.search(gold) and answer.replace(" ", "") == gold.replace(" ", ""):
         return True
-    return _pieces(answer) == _pieces(gold)
+    return _list_elements(answer) == _list_elements(gold)
 
 
-def _number(text: str) -> Fraction | None:
+def _read_number(text: str) -> Fraction | None:
     plain = text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
     if _NUMBER.fullmatch(plain):
         return Fraction(plain)
     return None
 
 
-def _pieces(text: str) -> Sequence[str]:
+def _list_elements(text: str) -> Sequence[str]:
     """Return the elements of a list, however they are separated; without any word, the characters."""
     if not re.search(r"\w", text):
         full_stop = "." if len(text) > 1 else ""

@@ -80,30 +80,32 @@ def same_answer(answer: str, gold: str) -> bool:
     >>> same_answer("$1,200", "1200"), same_answer("red, blue", "blue, red"), same_answer("Saint-Malo", "saint malo")
     (True, False, True)
     """
-    if (number := _float(gold)) is not None:
-        return _number(answer) == number
+    if (number := _read_float(gold)) is not None:
+        return _read_number(answer) == number
     if not _SEPARATORS.search(gold):
-        return _plain(answer).translate(_NO_PUNCTUATION) == _plain(gold).translate(_NO_PUNCTUATION)
+        return _compact_text(answer).translate(_NO_PUNCTUATION) == _compact_text(gold).translate(_NO_PUNCTUATION)
     items, golds = _SEPARATORS.split(answer), _SEPARATORS.split(gold)
     return len(items) == len(golds) and all(
-        _number(item) == number if (number := _float(wanted)) is not None else _plain(item) == _plain(wanted)
+        _read_number(item) == number
+        if (number := _read_float(wanted)) is not None
+        else _compact_text(item) == _compact_text(wanted)
         for item, wanted in zip(items, golds, strict=True)
     )
 
 
-def _float(text: str) -> float | None:
+def _read_float(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
         return None
 
 
-def _number(text: str) -> float:
-    number = _float(text.translate(_NO_SIGNS))
+def _read_number(text: str) -> float:
+    number = _read_float(text.translate(_NO_SIGNS))
     if number is None:
         return float("inf")
     return number
 
 
-def _plain(text: str) -> str:
+def _compact_text(text: str) -> str:
     return re.sub(r"\s", "", text).lower()

@@ -26,7 +26,7 @@ def gold_reply(grader: Grader | ExecutingGrader, record: Row) -> Row | None:
     reply = None if maker is None else maker(record)
     if reply is None:
         return None
-    return _fields(reply)
+    return _reply_fields(reply)
 
 
 def same_replies(grader: Grader | ExecutingGrader, record: Row) -> list[Row]:
@@ -35,10 +35,10 @@ def same_replies(grader: Grader | ExecutingGrader, record: Row) -> list[Row]:
     maker: Any = getattr(grader, "same_replies", None)
     if maker is None:
         return []
-    return [_fields(reply) for reply in maker(record)]
+    return [_reply_fields(reply) for reply in maker(record)]
 
 
-def _fields(reply: str | Row) -> Row:
+def _reply_fields(reply: str | Row) -> Row:
     if isinstance(reply, str):
         return {"generation": reply}
     return {"generation": "", **reply}

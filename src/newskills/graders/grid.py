@@ -37,18 +37,18 @@ class GridGrader:
 
     def same_replies(self, record: Row) -> list[str]:
         """Return two replies with the right grids: one by one as lists, and drawn in lines."""
-        golds = _golds(record.get("expected_answer"))
+        golds = _read_golds(record.get("expected_answer"))
         listed = "\n\n".join(f"Output:\n```\n{json.dumps(grid)}\n```" for grid in golds)
         drawn = "\n\n".join("\n".join(" ".join(map(str, line)) for line in grid) for grid in golds)
         return [listed, f"The grids are:\n\n{drawn}\n"]
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
-        golds = _golds(record.get("expected_answer"))
+        golds = _read_golds(record.get("expected_answer"))
         if not golds:
             nothing: Row = {"predicted_answer": None, "right_grids": None, "symbolic_correct": None}
             return unscored(stamp, "expected_answer is no grid of digits", nothing)
-        all_grids = grids(visible(str(record.get("generation") or "")) or "", len(golds))
+        all_grids = read_grids(visible(str(record.get("generation") or "")) or "", len(golds))
         attempts = max(1, int(record.get("attempts") or 1))
         if len(all_grids) < len(golds) * attempts:
             attempts = 1
@@ -67,25 +67,25 @@ class GridGrader:
         return decided(stamp, correct, fields, why)
 
 
-def grids(text: str, wanted: int) -> list[Grid]:
+def read_grids(text: str, wanted: int) -> list[Grid]:
     """Return the JSON grids (lists of rows) in a text, in order; where they are fewer than `wanted`, those drawn in
     lines."""
-    listed = [grid for piece in _lists(text) for grid in _golds(piece)]
+    listed = [grid for piece in _json_lists(text) for grid in _read_golds(piece)]
     if len(listed) >= wanted:
         return listed
-    return list(_drawn(text))
+    return list(_drawn_grids(text))
 
 
-def _golds(value: object) -> list[Grid]:
-    if (grid := _grid(value)) is not None:
+def _read_golds(value: object) -> list[Grid]:
+    if (grid := _as_grid(value)) is not None:
         return [grid]
-    several = [_grid(item) for item in value] if isinstance(value, list) else []
+    several = [_as_grid(item) for item in value] if isinstance(value, list) else []
     if None in several:
         return []
     return [grid for grid in several if grid is not None]
 
 
-def _lists(text: str) -> Iterator[object]:
+def _json_lists(text: str) -> Iterator[object]:
     """Yield every outermost JSON list of numbers and lists, at most three deep."""
     for run in _RUN.finditer(text):
         depth = deepest = start = 0
@@ -104,7 +104,7 @@ def _lists(text: str) -> Iterator[object]:
                     deepest = 0
 
 
-def _drawn(text: str) -> Iterator[Grid]:
+def _drawn_grids(text: str) -> Iterator[Grid]:
     rows: Grid = []
     for line in [*text.splitlines(), ""]:
         bare = line.strip()
@@ -113,14 +113,14 @@ def _drawn(text: str) -> Iterator[Grid]:
         else:
             digits = []
         if rows and len(digits) != len(rows[0]):
-            if (grid := _grid(rows)) is not None:
+            if (grid := _as_grid(rows)) is not None:
                 yield grid
             rows = []
         if digits:
             rows.append(digits)
 
 
-def _grid(value: object) -> Grid | None:
+def _as_grid(value: object) -> Grid | None:
     """Return `value` where it is a rectangle of digits, else None."""
     if not isinstance(value, list) or not 0 < len(value) <= _LARGEST:
         return None

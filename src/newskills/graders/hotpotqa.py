@@ -87,16 +87,16 @@ class HotpotGrader:
         gold, facts = record.get("expected_answer"), record.get("supporting_facts")
         if gold is None or (self.config.supporting_facts and not isinstance(facts, list)):
             return unscored(stamp, "the record has no expected_answer or no supporting_facts", {})
-        answer, named = parsed(visible(str(record.get("generation") or "")) or "")
+        answer, named = parse_reply(visible(str(record.get("generation") or "")) or "")
         words = answer_overlap(answer or "", str(gold))
-        spellings = alternatives(str(gold))
+        spellings = gold_spellings(str(gold))
         fields: Row = {
             "predicted_answer": answer,
             "answer_em": words.exact,
             "answer_f1": words.f1,
-            "is_correct": answer is not None and within(spellings, answer),
-            "is_correct_strict": answer is not None and within(spellings, answer, strict=True),
-            "reliable": reliable(str(gold)),
+            "is_correct": answer is not None and holds_spelling(spellings, answer),
+            "is_correct_strict": answer is not None and holds_spelling(spellings, answer, strict=True),
+            "reliable": is_findable_by_text(str(gold)),
         }
         if self.config.supporting_facts:
             support = facts_overlap(named, {(str(title), int(place)) for title, place in facts or ()})
@@ -110,9 +110,9 @@ class HotpotGrader:
         return decided(stamp, words.exact == 1.0, fields, why, words.f1)
 
 
-def parsed(text: str) -> tuple[str | None, set[tuple[str, int]]]:
+def parse_reply(text: str) -> tuple[str | None, set[tuple[str, int]]]:
     """Return (answer, supporting facts) of a reply."""
-    for candidate in _objects(text):
+    for candidate in _answer_objects(text):
         answer, facts = candidate.get("answer"), candidate.get("supporting_facts")
         if answer is None or isinstance(answer, dict | list):
             continue
@@ -124,7 +124,7 @@ def parsed(text: str) -> tuple[str | None, set[tuple[str, int]]]:
     return short_answer(text), set()
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def _answer_objects(text: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects with the expected keys, from the last one backwards."""
     decoder = json.JSONDecoder()
     for match in list(_OBJECT.finditer(text))[: -_MOST_OBJECTS - 1 : -1]:
@@ -154,7 +154,7 @@ def facts_overlap(named: set[tuple[str, int]], gold: set[tuple[str, int]]) -> Wo
     return WordOverlap(float(named == gold), precision, recall)
 
 
-def alternatives(gold: str) -> set[str]:
+def gold_spellings(gold: str) -> set[str]:
     """Return ways to write the gold answer.
 
     These are without article, quotes, brackets, commas, dots or hyphens; numbers are digits or words.
@@ -173,13 +173,13 @@ def alternatives(gold: str) -> set[str]:
     return {form for form in plain if len(form) >= _SHORTEST or form == gold.strip() or form.isdigit()} - {""}
 
 
-def within(spellings: set[str], answer: str, *, strict: bool = False) -> bool:
+def holds_spelling(spellings: set[str], answer: str, *, strict: bool = False) -> bool:
     """Return whether some spelling stands in the answer.
 
     `strict`: short spellings must be words of their own, and near the answer's start.
     """
-    spoken = _spoken(answer)
-    for form in map(_spoken, spellings):
+    spoken = _spoken_form(answer)
+    for form in map(_spoken_form, spellings):
         at = spoken.find(form)
         if at < 0 or not form:
             continue
@@ -191,11 +191,11 @@ def within(spellings: set[str], answer: str, *, strict: bool = False) -> bool:
     return False
 
 
-def _spoken(text: str) -> str:
+def _spoken_form(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text.lower()).translate(_PLAIN).split())
 
 
-def reliable(gold: str) -> bool:
+def is_findable_by_text(gold: str) -> bool:
     """Return whether an answer can be found by its text.
 
     Long ones and names of many words are written in too many ways.

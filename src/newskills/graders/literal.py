@@ -10,7 +10,7 @@ from typing import Any
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
-from newskills.graders.reading.tables import block
+from newskills.graders.reading.tables import last_block
 
 _TAGGED = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
 _LABEL = re.compile(r"^[\s*_#>]*+(?:final\s++)?answer[\s*_]*+:([^\n]+)", re.IGNORECASE | re.MULTILINE)
@@ -48,33 +48,33 @@ class LiteralGrader:
         if gold is None:
             nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
             return unscored(stamp, "the record has no expected_answer", nothing)
-        answer = _answer(visible(str(record.get("generation") or "")) or "")
+        answer = _answer_text(visible(str(record.get("generation") or "")) or "")
         if not answer:
             return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
-        correct, why = _compared(answer, str(gold))
+        correct, why = _compare_values(answer, str(gold))
         return decided(stamp, correct, {"predicted_answer": answer, "symbolic_correct": correct}, why)
 
 
-def _answer(text: str) -> str:
+def _answer_text(text: str) -> str:
     if tagged := _TAGGED.findall(text):
         return str(tagged[-1]).strip()
     if text.count("```") > 1:
-        return block(text)
+        return last_block(text)
     labelled = _LABEL.findall(text)
     last_answer = labelled[-1] if labelled else text.rsplit("\n", 1)[-1]
     answer = last_answer.strip().removeprefix("**").removesuffix("**")
     return answer.strip().removeprefix("`").removesuffix("`").strip()
 
 
-def _compared(answer: str, gold: str) -> tuple[bool, str]:
+def _compare_values(answer: str, gold: str) -> tuple[bool, str]:
     try:
-        wanted = _value(gold)
+        wanted = _literal_value(gold)
     except ValueError as error:
         raise ConfigError(f"expected_answer is not a literal of Python: {gold[:80]}") from error
     parts = answer.split("==", _MOST_SIGNS)
     for text in ("==".join(parts[at:]) for at in range(len(parts))):
         try:
-            same = bool(_value(text) == wanted)
+            same = bool(_literal_value(text) == wanted)
         except (ValueError, RecursionError):
             continue
         why = "same value" if same else "another value"
@@ -82,7 +82,7 @@ def _compared(answer: str, gold: str) -> tuple[bool, str]:
     return False, "no literal"
 
 
-def _value(text: str) -> Any:
+def _literal_value(text: str) -> Any:
     """Return the value of a literal. Raises ValueError for what is no literal, or is too long."""
     if len(text) > _LONGEST:
         raise ValueError("too long")

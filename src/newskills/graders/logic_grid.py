@@ -22,37 +22,37 @@ class LogicGridGrader:
     answer_keys = ("generation",)
 
     def gold_reply(self, record: Row) -> str | None:
-        cells = _cells(record.get("solution"))
+        cells = _solution_cells(record.get("solution"))
         if cells is None:
             return None
-        return json.dumps({"solution": _houses(cells)})
+        return json.dumps({"solution": _houses_of(cells)})
 
     def same_replies(self, record: Row) -> list[str]:
         """Return the solution in a code block after other objects, in capitals, with blanks."""
-        cells = _cells(record.get("solution"))
+        cells = _solution_cells(record.get("solution"))
         if cells is None:
             return []
         capitals = {cell: f" {value.upper()} " for cell, value in cells.items()}
-        solution = {"reasoning": "…", "solution": _houses(capitals)}
+        solution = {"reasoning": "…", "solution": _houses_of(capitals)}
         return [f'First {{"draft": 1}}, then\n```json\n{json.dumps(solution, indent=2)}\n```']
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
-        cells = _cells(record.get("solution"))
+        cells = _solution_cells(record.get("solution"))
         if cells is None:
             nothing: Row = dict.fromkeys(("correct_cells", "total_cells", "is_correct"))
             return unscored(stamp, "the record has no solution with header and rows", nothing)
-        table = _answered(visible(str(record.get("generation") or "")))
+        table = _answered_solution(visible(str(record.get("generation") or "")))
         if table is None:
             return unanswered(stamp, record, {"correct_cells": 0, "total_cells": len(cells), "is_correct": False})
         right = sum(
-            _text(table, house, column) == value.strip().lower() for (house, column), value in cells.items()
+            _cell_text(table, house, column) == value.strip().lower() for (house, column), value in cells.items()
         )
         fields: Row = {"correct_cells": right, "total_cells": len(cells), "is_correct": right == len(cells)}
         return decided(stamp, right == len(cells), fields, f"{right} of {len(cells)} cells", right / len(cells))
 
 
-def _cells(solution: object) -> dict[tuple[str, str], str] | None:
+def _solution_cells(solution: object) -> dict[tuple[str, str], str] | None:
     """Return (house, column) → value; None where it is no table."""
     if not isinstance(solution, Mapping):
         return None
@@ -66,14 +66,14 @@ def _cells(solution: object) -> dict[tuple[str, str], str] | None:
     }
 
 
-def _houses(cells: Mapping[tuple[str, str], str]) -> dict[str, dict[str, str]]:
+def _houses_of(cells: Mapping[tuple[str, str], str]) -> dict[str, dict[str, str]]:
     houses: dict[str, dict[str, str]] = {}
     for (house, column), value in cells.items():
         houses.setdefault(house, {})[column] = value
     return houses
 
 
-def _answered(text: str | None) -> Mapping[str, object] | None:
+def _answered_solution(text: str | None) -> Mapping[str, object] | None:
     """Return the `solution` of the last whole JSON object."""
     if not text or (last := _last_object(text)) is None:
         return None
@@ -103,7 +103,7 @@ def _last_object(text: str) -> str | None:
     return last
 
 
-def _text(table: Mapping[str, object], house: str, column: str) -> str | None:
+def _cell_text(table: Mapping[str, object], house: str, column: str) -> str | None:
     row = table.get(house)
     value = row.get(column) if isinstance(row, Mapping) else None
     if isinstance(value, list):

@@ -32,7 +32,7 @@ class LoglikelihoodGrader:
         """Return what the solver would record where the right continuation is by far the likeliest; None where that is
         not known."""
         texts = record.get("continuations") or []
-        right = 0 if len(texts) == 1 else _place(record.get("expected_answer"), texts)
+        right = 0 if len(texts) == 1 else _right_place(record.get("expected_answer"), texts)
         if right is None:
             return None
         likely = [-1.0 if place == right else _UNLIKELY for place in range(len(texts))]
@@ -46,12 +46,12 @@ class LoglikelihoodGrader:
             why = "the record has no loglikelihoods: it was not made by the solver loglikelihood"
             return unscored(stamp, why, nothing)
         if len(texts) == 1:
-            return self._single(stamp, record, nothing)
-        right = _place(record.get("expected_answer"), texts)
+            return self._grade_continuation(stamp, record, nothing)
+        right = _right_place(record.get("expected_answer"), texts)
         if right is None:
             return unscored(stamp, "expected_answer names none of the continuations", nothing)
-        chosen = _best(values)
-        per_character = _best(
+        chosen = _best_place(values)
+        per_character = _best_place(
             [value / max(1, len(text.strip())) for value, text in zip(values, texts, strict=True)]
         )
         predicted_answer = ascii_uppercase[chosen] if chosen < 26 else str(chosen)
@@ -64,7 +64,7 @@ class LoglikelihoodGrader:
         }
         return decided(stamp, chosen == right, fields, "likeliest continuation")
 
-    def _single(self, stamp: str, record: Row, nothing: Row) -> Score:
+    def _grade_continuation(self, stamp: str, record: Row, nothing: Row) -> Score:
         greedy = (record.get("greedy") or [None])[0]
         if greedy is None:
             why = "the server did not say which tokens were likeliest"
@@ -112,11 +112,11 @@ class LikelihoodMassGrader:
         return decided(stamp, share > 0.5, {"symbolic_correct": share}, f"{share:.1%} on true answers", share)
 
 
-def _best(values: Sequence[float]) -> int:
+def _best_place(values: Sequence[float]) -> int:
     return max(range(len(values)), key=values.__getitem__)
 
 
-def _place(expected: Any, texts: Sequence[str]) -> int | None:
+def _right_place(expected: Any, texts: Sequence[str]) -> int | None:
     """Return the place of the right continuation; None where it is not known."""
     if type(expected) is int:
         if 0 <= expected < len(texts):

@@ -23,12 +23,12 @@ _LONGEST = 200_000
 _MOST_WORDS = 2_000
 
 
-def _texts(gold: object) -> list[str]:
+def _gold_texts(gold: object) -> list[str]:
     golds = gold if isinstance(gold, list) else [gold]
     return [str(text) for text in golds if text is not None and str(text)]
 
 
-def _said(record: Row) -> str:
+def _folded_reply(record: Row) -> str:
     """Return the reply as one folded text; what a server was given to begin with counts as well as what follows."""
     return _CONTROL.sub("\n", visible(str(record.get("generation") or "")) or "").strip().lower()
 
@@ -58,20 +58,20 @@ class RulerGrader:
         self.config = config
 
     def grade(self, record: Row) -> Score:
-        stamp, golds = f"{self.name}@{self.version}", _texts(record.get("expected_answer"))
+        stamp, golds = f"{self.name}@{self.version}", _gold_texts(record.get("expected_answer"))
         if not golds:
             return unscored(
                 stamp, "the record has no expected_answer", {"predicted_answer": None, "is_correct": None}
             )
-        answer = _said(record)
+        answer = _folded_reply(record)
         if not answer:
             return unanswered(stamp, record, {"predicted_answer": None, "is_correct": 0.0})
-        share = _share(answer, golds, str(record.get("match_type", self.config.match_type)))
+        share = _found_share(answer, golds, str(record.get("match_type", self.config.match_type)))
         fields: Row = {"predicted_answer": answer, "is_correct": share}
         return decided(stamp, share == 1, fields, f"{share:.0%} of the texts occur", share)
 
 
-def _share(answer: str, golds: Sequence[str], match: str) -> float:
+def _found_share(answer: str, golds: Sequence[str], match: str) -> float:
     matches = [gold.lower() in answer for gold in golds]
     if match == "part":
         return float(any(matches))
@@ -102,12 +102,12 @@ class Ruler2Grader:
 
     def grade(self, record: Row) -> Score:
         if self.config.match_type == "2steps":
-            record = {**record, "generation": _last_question(_said(record))}
+            record = {**record, "generation": _last_question(_folded_reply(record))}
         score = self._exact.grade(record)
         if score.outcome == "unscored":
             return unscored(f"{self.name}@{self.version}", score.why or "", {**score.fields, "soft_score": None})
-        words = _said(record).split()[:_MOST_WORDS]
-        softs = [_soft(words, gold.lower().split()) for gold in _texts(record["expected_answer"])]
+        words = _folded_reply(record).split()[:_MOST_WORDS]
+        softs = [_soft_score(words, gold.lower().split()) for gold in _gold_texts(record["expected_answer"])]
         part = record.get("match_type", self.config.match_type) == "part"
         soft_score = max(softs) if part else sum(softs) / len(softs)
         fields = {**score.fields, "soft_score": soft_score}
@@ -126,7 +126,7 @@ def _last_question(reply: str) -> str:
     return reply.rpartition("\n\n")[2]
 
 
-def _soft(words: Sequence[str], gold: Sequence[str]) -> float:
+def _soft_score(words: Sequence[str], gold: Sequence[str]) -> float:
     """Return 1 − word errors / words, of the stretch of the reply that has as many words and is nearest."""
     if not gold:
         return 0.0
@@ -193,10 +193,10 @@ class GraphwalksGrader:
     gold_is_text = True
 
     def gold_reply(self, record: Row) -> str:
-        return f"Final Answer: [{', '.join(map(str, _nodes(record.get('expected_answer')) or ()))}]"
+        return f"Final Answer: [{', '.join(map(str, _gold_nodes(record.get('expected_answer')) or ()))}]"
 
     def grade(self, record: Row) -> Score:
-        stamp, gold = f"{self.name}@{self.version}", _nodes(record.get("expected_answer"))
+        stamp, gold = f"{self.name}@{self.version}", _gold_nodes(record.get("expected_answer"))
         if gold is None:
             nothing: Row = {"predicted_answer": None, "f1": None, "parse_failed": None}
             return unscored(stamp, "the record has no list as expected_answer", nothing)
@@ -213,7 +213,7 @@ class GraphwalksGrader:
         return decided(stamp, f1 == 1, fields, f"F1 {f1:.2f}", f1)
 
 
-def _nodes(gold: object) -> list[Any] | None:
+def _gold_nodes(gold: object) -> list[Any] | None:
     """Return the nodes; None for what is no list of nodes."""
     if isinstance(gold, str):
         try:

@@ -101,7 +101,7 @@ class LongTextGrader:
         return decided(stamp, value == 1, fields, f"{measure} {value:.2f}", value)
 
 
-def _f1(answer: str, gold: str, record: Row) -> float:
+def _score_f1(answer: str, gold: str, record: Row) -> float:
     return squad_score(answer, gold, str(record.get("language", "en")))[1]
 
 
@@ -117,7 +117,7 @@ def _f1_characters(answer: str, gold: str, record: Row) -> float:
     return 2 * common / (len(first) + len(second)) if common else 0.0
 
 
-def _same(answer: str, gold: str, record: Row) -> float:
+def _score_same(answer: str, gold: str, record: Row) -> float:
     """Return 1.0 for the same text or, where one of two numbers has a point, the same value; else 0.0."""
     if "." in answer + gold:
         numbers = [float(text) for text in (answer, gold) if _NUMBER.fullmatch(text)]
@@ -126,19 +126,19 @@ def _same(answer: str, gold: str, record: Row) -> float:
     return float(answer == gold or (len(numbers) == 2 and numbers[0] == numbers[1]))
 
 
-def _class(answer: str, gold: str, record: Row) -> float:
+def _score_class(answer: str, gold: str, record: Row) -> float:
     named = {name for name in record.get("all_classes") or [gold] if name in answer}
     named -= {name for name in named if any(name != other and name in other for other in named) and name != gold}
     return 1 / len(named) if gold in named else 0.0
 
 
-def _count(answer: str, gold: str, record: Row) -> float:
+def _score_count(answer: str, gold: str, record: Row) -> float:
     numbers = Counter(_INTEGER.findall(answer))
     wanted = _INTEGER.findall(gold)
     return numbers[wanted[0]] / numbers.total() if wanted and numbers else 0.0
 
 
-def _code(answer: str, gold: str, record: Row) -> float:
+def _score_code(answer: str, gold: str, record: Row) -> float:
     lines = (
         line for line in answer.lstrip("\n").split("\n") if not any(mark in line for mark in ("`", "#", "//"))
     )
@@ -146,7 +146,7 @@ def _code(answer: str, gold: str, record: Row) -> float:
     return round(100 * SequenceMatcher(None, first, gold[:_LONGEST_LINE]).ratio()) / 100
 
 
-def _contains(answer: str, gold: str, record: Row) -> float:
+def _score_contained(answer: str, gold: str, record: Row) -> float:
     pattern = re.escape(" ".join(gold.split()).casefold())
     text = " ".join(answer.split()).casefold()
     if gold[:1].isalnum() and gold.isascii():
@@ -156,13 +156,13 @@ def _contains(answer: str, gold: str, record: Row) -> float:
     return float(re.search(whole, text) is not None)
 
 
-def _sequence(answer: str, gold: str, record: Row) -> float:
+def _score_sequence(answer: str, gold: str, record: Row) -> float:
     ours, theirs = ([float(number) for number in _NUMBER.findall(text)] for text in (answer, gold))
     right = sum(takewhile(bool, map(eq, ours, theirs)))
     return right / len(theirs) if theirs else 0.0
 
 
-def _label(answer: str, gold: str, record: Row) -> float:
+def _score_label(answer: str, gold: str, record: Row) -> float:
     sentence = answer.lower().partition(".")[0].partition("<context>")[0].partition("<example>")[0]
     labels = {str(label).lower() for label in record.get("all_classes") or [gold]}
     question = str(record.get("asked")).lower()
@@ -180,35 +180,35 @@ def _last_number(text: str, record: Row) -> str:
     return str(int(match[1])) if match else ""
 
 
-def _option(text: str, record: Row) -> str:
+def _read_option(text: str, record: Row) -> str:
     return str(_CHOICE.grade({**record, "generation": text}).fields["predicted_answer"] or "")
 
 
-def _marked(text: str, record: Row) -> str:
+def _marked_answer(text: str, record: Row) -> str:
     return final_answer(text) or text
 
 
 _READ: dict[str, Callable[[str, Row], str]] = {
-    **dict.fromkeys(("f1", "f1_characters"), _marked),
+    **dict.fromkeys(("f1", "f1_characters"), _marked_answer),
     "first_number": _first_number,
     "last_number": _last_number,
-    "choice": _option,
+    "choice": _read_option,
 }
 """Measure → what it looks at of a reply; of others, the whole."""
 _MEASURES: dict[str, Callable[[str, str, Row], float]] = {
-    "f1": _f1,
+    "f1": _score_f1,
     "f1_characters": _f1_characters,
     "rouge_l": _rouge_l,
     "rouge_l_lines": lambda answer, gold, record: rouge_l_of_lines(answer, gold),
     "summary": lambda answer, gold, record: rouge_l_of_sentences(answer, gold),
-    "first_number": _same,
-    "last_number": _same,
-    "choice": _same,
-    "class": _class,
-    "count": _count,
-    "retrieval": _count,
-    "code": _code,
-    "contains": _contains,
-    "sequence": _sequence,
-    "label": _label,
+    "first_number": _score_same,
+    "last_number": _score_same,
+    "choice": _score_same,
+    "class": _score_class,
+    "count": _score_count,
+    "retrieval": _score_count,
+    "code": _score_code,
+    "contains": _score_contained,
+    "sequence": _score_sequence,
+    "label": _score_label,
 }

@@ -42,13 +42,13 @@ class LongFactGrader:
         stamp = f"{self.name}@{self.version}"
         claims = record.get(self.config.claims_key)
         if not isinstance(claims, list):
-            return _lost(stamp, "the judge has told no claims", {})
+            return _unscored_claims(stamp, "the judge has told no claims", {})
         verdicts = [claim.get("verdict") if isinstance(claim, dict) else None for claim in claims]
         counts = {name: verdicts.count(name) for name in VERDICTS}
         unrated = len(claims) - sum(counts.values())
         fields: Row = {**{f"num_{name}": count for name, count in counts.items()}, "num_unrated": unrated}
         if unrated > self.config.most_unrated * len(claims):
-            return _lost(stamp, f"{unrated} of {len(claims)} claims have no verdict", fields)
+            return _unscored_claims(stamp, f"{unrated} of {len(claims)} claims have no verdict", fields)
         right, wrong = counts[SUPPORTED], counts[NOT_SUPPORTED]
         precision = right / (right + wrong) if right + wrong else 0.0
         fields |= {"precision": precision}
@@ -72,7 +72,7 @@ def f1_at(supported: int, not_supported: int, k: int) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def _lost(stamp: str, why: str, counts: Row) -> Score:
+def _unscored_claims(stamp: str, why: str, counts: Row) -> Score:
     nothing: Row = {**counts, "precision": None, **{f"f1_at_{k}": None for k in KS}}
     score = unscored(stamp, why, nothing)
     score.cause = "judge"

@@ -16,16 +16,16 @@ from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Cause, Row, Score
 from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.reading.conclusions import letter_concluded
-from newskills.graders.reading.grammar import grammar
+from newskills.graders.reading.grammar import make_grammar
 from newskills.graders.reading.hedges import other_options, several_boxes, side_by_side
 from newskills.graders.reading.languages import TOUCHING, plain_text
 from newskills.graders.reading.letters import (
     SEVERAL,
     Label,
     NamedLetter,
-    announces,
+    announces_answer,
     begins_with,
-    labels,
+    find_labels,
     letter_after,
     letter_announced,
     letter_in,
@@ -35,7 +35,7 @@ from newskills.graders.reading.letters import (
 )
 from newskills.graders.reading.statements import letter_stated
 from newskills_math.extraction.run_on import without_next_question
-from newskills_math.normalise import stripped
+from newskills_math.normalise import strip_around
 
 _DRESS = " .,;:!?()[]{}*_`'\"“”„«»「」。，；：！？$"
 _BEHIND_LABEL = " :：\n"
@@ -101,8 +101,8 @@ class MultichoiceGrader:
 
     def same_replies(self, record: Row) -> list[str]:
         """Return replies with the letter in other forms, and with the text of the option."""
-        names, gold = _names(record), str(record.get("expected_answer") or "").strip()
-        letter = names.get(_folded(gold)) or letter_in(gold, 26)
+        names, gold = _option_names(record), str(record.get("expected_answer") or "").strip()
+        letter = names.get(_fold_text(gold)) or letter_in(gold, 26)
         if letter is None:
             return []
         forms = ["Answer: ({})", "Answer: {}.", "**Answer:** {}", "answer:  {} ", "The answer is ({})."]
@@ -112,34 +112,37 @@ class MultichoiceGrader:
             forms += ["\\boxed{{{}}}", "\\boxed{{({})}}", "\\boxed{{\\text{{{}}}}}"]
         statements = [form.format(letter) for form in forms]
         text = str(record.get(letter, ""))
-        named = len(text) < _NAMEABLE and "\n" not in text and letter == names.get(_folded(text))
+        named = len(text) < _NAMEABLE and "\n" not in text and letter == names.get(_fold_text(text))
         return [*statements, f"Answer: {letter.lower()}", *([f"Answer: {text}"] if named else [])]
 
     def grade(self, record: Row) -> Score:
         gold = record.get("expected_answer")
         if gold is None or not str(gold).strip():
-            return self._score(None, None, "the record has no expected_answer", "data")
-        names = _names(record)
-        expected = names.get(_folded(str(gold))) or letter_in(str(gold), 26) or str(gold).strip()
+            return self._make_score(None, None, "the record has no expected_answer", "data")
+        names = _option_names(record)
+        expected = names.get(_fold_text(str(gold))) or letter_in(str(gold), 26) or str(gold).strip()
         if self.config.use_predicted_answer_key or "generation" not in record:
             field = record.get("predicted_answer")
-            letter, how = (None if field is None else _meant(str(field), choices(record), names)) or None, "field"
+            letter, how = (
+                (None if field is None else _meant_option(str(field), count_choices(record), names)) or None,
+                "field",
+            )
         else:
-            letter, how = self._chosen(record, names)
+            letter, how = self._choose_letter(record, names)
         if letter is None:
             cut_short = how == "thinking" or record.get("finish_reason") == "length"
-            return self._score(None, False, f"no answer ({how})", "truncation" if cut_short else "model")
+            return self._make_score(None, False, f"no answer ({how})", "truncation" if cut_short else "model")
         correct = letter == expected
-        return self._score(letter, correct, f"letter ({how})", None if correct else "model")
+        return self._make_score(letter, correct, f"letter ({how})", None if correct else "model")
 
-    def _chosen(self, record: Row, names: Mapping[str, str]) -> tuple[str | None, str]:
+    def _choose_letter(self, record: Row, names: Mapping[str, str]) -> tuple[str | None, str]:
         reply = after_thinking(str(record["generation"] or ""))
         if reply is None:
             return None, "thinking"
         text = plain_text(without_next_question(reply))
-        count = choices(record)
-        for candidate, how in self._candidates(text, record):
-            if (letter := _meant(candidate, count, names)) is not None:
+        count = count_choices(record)
+        for candidate, how in self._answer_candidates(text, record):
+            if (letter := _meant_option(candidate, count, names)) is not None:
                 how_read = how if letter else "several letters"
                 return letter or None, how_read
         if self.config.strict_extraction:
@@ -149,7 +152,7 @@ class MultichoiceGrader:
         if (letter := _on_answer_line(text, count, names)) is not None:
             return letter or None, "answer line" if letter else "several letters"
         for whole in (text, text.strip().rsplit("\n", 1)[-1]):
-            if (letter := names.get(_folded(whole))) is not None:
+            if (letter := names.get(_fold_text(whole))) is not None:
                 return letter, "name"
         if (letter := letter_announced(text, count, names)) is not None:
             return letter, "last line"
@@ -160,7 +163,7 @@ class MultichoiceGrader:
         letter = letter_of_a_line(text, count, names)
         return letter, "none" if letter is None else "line"
 
-    def _candidates(self, text: str, record: Row) -> list[tuple[str, str]]:
+    def _answer_candidates(self, text: str, record: Row) -> list[tuple[str, str]]:
         """Return at most one candidate: what the expression or the box gives, in the order that `relaxed` says."""
         boxed = bool(record.get("extract_from_boxed", self.config.extract_from_boxed))
         relaxed = bool(record.get("relaxed", self.config.relaxed))
@@ -176,7 +179,7 @@ class MultichoiceGrader:
             return [chosen]
         return []
 
-    def _score(self, letter: str | None, correct: bool | None, why: str, cause: Cause | None) -> Score:
+    def _make_score(self, letter: str | None, correct: bool | None, why: str, cause: Cause | None) -> Score:
         if correct is None:
             outcome = "unscored"
         elif letter is None:
@@ -192,7 +195,7 @@ class MultichoiceGrader:
         )
 
 
-def choices(record: Row) -> int:
+def count_choices(record: Row) -> int:
     """Count the options of the record: its fields `A`, `B`, …, or the list or the lines of `options`; else 26."""
     letters = list(takewhile(lambda letter: letter in record, ascii_uppercase))
     if len(letters) > 1:
@@ -207,20 +210,20 @@ def choices(record: Row) -> int:
     return 26
 
 
-def _names(record: Row) -> dict[str, str]:
+def _option_names(record: Row) -> dict[str, str]:
     """Map the folded text of each option that differs in more than its dress (Yes, No, Maybe) to its letter."""
     options: list[tuple[str, object]] = [(c, record[c]) for c in takewhile(record.__contains__, ascii_uppercase)]
     if not options and isinstance(listed := record.get("options"), list):
         options = list(zip(ascii_uppercase, listed, strict=False))
     letters: dict[str, str] = {}
     for letter, option in options:
-        name = _folded(str(option))
+        name = _fold_text(str(option))
         if len(name) > 1 or (name and letter_in(name, 26) is None):
             letters[name] = "" if name in letters else letter
     return {name: letter for name, letter in letters.items() if letter}
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     """Remove case, mark-up and punctuation around the text; where that leaves nothing, only quotes."""
     if len(text) > _LONGEST_NAME:
         return ""
@@ -230,12 +233,12 @@ def _folded(text: str) -> str:
     plain = unwrapped.casefold()
     if not plain.isascii():
         plain = plain_text(plain.replace(_DOTTED, "i"))
-    return " ".join((stripped(plain, _DRESS) or plain.strip(_QUOTED)).split())
+    return " ".join((strip_around(plain, _DRESS) or plain.strip(_QUOTED)).split())
 
 
-def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:
+def _meant_option(candidate: str, count: int, names: Mapping[str, str]) -> str | None:
     """Return the option whose text the candidate is, else what `letter_in` finds."""
-    return names.get(_folded(candidate)) or letter_in(candidate, count)
+    return names.get(_fold_text(candidate)) or letter_in(candidate, count)
 
 
 def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | None:
@@ -243,7 +246,7 @@ def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | No
 
     Several such lines that name no option at all are guesses at the options' texts: then no earlier one counts.
     """
-    every, misses = labels(text), 0
+    every, misses = find_labels(text), 0
     for place, label in enumerate(every):
         if (marks := _only_marks_after(text, label.end)) in names:
             return names[marks]
@@ -252,11 +255,11 @@ def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | No
             return named
         announced = letter_after(text, label, count)
         if announced is not None:
-            return _settled(text, every[place:], announced, count, names)
+            return _settle_letter(text, every[place:], announced, count, names)
         lettered = _lettered_behind(text, label, count, names)
         if lettered is not None:
             return lettered
-        misses += announces(text, label)
+        misses += announces_answer(text, label)
         if misses == _GUESSES:
             return None
     return None
@@ -268,10 +271,10 @@ def _named_behind(text: str, label: Label, names: Mapping[str, str]) -> str | No
     lines = what_follows(text, label) if names else ()
     for line in lines:
         for form in (line, _CLAUSE.split(line, maxsplit=1)[0]):
-            letter = names.get(_folded(form))
+            letter = names.get(_fold_text(form))
             if letter is not None:
-                listed = {names.get(_folded(part)) for part in _LISTED.split(line)}
-                whole = names.get(_folded(line)) is not None
+                listed = {names.get(_fold_text(part)) for part in _LISTED.split(line)}
+                whole = names.get(_fold_text(line)) is not None
                 if whole or listed <= {letter, None}:
                     return letter
                 return SEVERAL
@@ -288,7 +291,7 @@ def _lettered_behind(text: str, label: Label, count: int, names: Mapping[str, st
     return None
 
 
-def _settled(text: str, every: list[Label], named: NamedLetter, count: int, names: Mapping[str, str]) -> str:
+def _settle_letter(text: str, every: list[Label], named: NamedLetter, count: int, names: Mapping[str, str]) -> str:
     """Return the letter that was found behind the first of `every`, the last labels first; SEVERAL where others stand
     beside it, another one where the sentence takes it back ("could be B, but I would say D")."""
     if named.letter == SEVERAL:
@@ -304,7 +307,7 @@ def _settled(text: str, every: list[Label], named: NamedLetter, count: int, name
             continue
         if side_by_side(_without_option(text[before.end : every[0].end], names), every[0].codes):
             return SEVERAL
-    taken_back = grammar(every[0].codes).but.search(line)
+    taken_back = make_grammar(every[0].codes).but.search(line)
     if taken_back is not None:
         behind = line[taken_back.end() :]
         instead = letter_stated(behind, count, names) or letter_concluded(behind, count)

@@ -13,9 +13,9 @@ from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
 from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
-from newskills.graders.multichoice import choices
+from newskills.graders.multichoice import count_choices
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
-from newskills_math.values.tolerance import near
+from newskills_math.values.tolerance import is_near
 
 _ANSWER_LINE = re.compile(
     r"(?i:answers?|答案)\W{0,8}(?i:is|are|是|为)?\W{0,8}"
@@ -53,30 +53,33 @@ class OptionSetGrader:
 
     def same_replies(self, record: Row) -> list[str]:
         """Return replies with the letters in another order, and with words between them."""
-        chosen = letters(str(record.get("expected_answer") or ""), 26)
+        chosen = sorted_letters(str(record.get("expected_answer") or ""), 26)
         forms = (f"\\boxed{{{', '.join(reversed(chosen))}}}", f"\\boxed{{\\text{{{chosen}}}}}")
         return [*forms, f"Answer: {' and '.join(chosen)}", f"**Answer: ({'), ('.join(chosen)})**"]
 
     def grade(self, record: Row) -> Score:
-        expected = letters(str(record.get("expected_answer") or ""), 26)
+        expected = sorted_letters(str(record.get("expected_answer") or ""), 26)
         if not expected:
-            return unscored(self._stamp, "the record has no letters as expected_answer", _fields(None, None))
-        chosen = self._chosen(record)
+            return unscored(self._stamp, "the record has no letters as expected_answer", _score_fields(None, None))
+        chosen = self._chosen_letters(record)
         if not chosen:
-            return unanswered(self._stamp, record, _fields(None, False))
+            return unanswered(self._stamp, record, _score_fields(None, False))
         if chosen == expected:
-            return decided(self._stamp, True, _fields(chosen, True), "all options")
+            return decided(self._stamp, True, _score_fields(chosen, True), "all options")
         credit, why = 0.0, "other options"
         if set(chosen) < set(expected):
             credit, why = self.config.partial * len(chosen), "some of the options"
-        return decided(self._stamp, False, _fields(chosen, credit or False), why, credit)
+        return decided(self._stamp, False, _score_fields(chosen, credit or False), why, credit)
 
-    def _chosen(self, record: Row) -> str:
+    def _chosen_letters(self, record: Row) -> str:
         text = visible(str(record.get("generation") or "")) or ""
         extracted = extract(text, ExtractionPolicy(extract_from_boxed=True))
         if extracted.answer is not None and extracted.how in ("box", "boxes"):
-            return letters(extracted.answer, choices(record))
-        lines = [letters(_said(match, text), choices(record)) for match in _ANSWER_LINE.finditer(text)]
+            return sorted_letters(extracted.answer, count_choices(record))
+        lines = [
+            sorted_letters(_letters_of_line(match, text), count_choices(record))
+            for match in _ANSWER_LINE.finditer(text)
+        ]
         if lines:
             return lines[-1]
         return ""
@@ -110,7 +113,7 @@ class JEEBenchGrader:
         if grader is None:
             answer_types = ", ".join(self._graders)
             return unscored(
-                f"{self.name}@{self.version}", f"answer_type is none of {answer_types}", _fields(None, None)
+                f"{self.name}@{self.version}", f"answer_type is none of {answer_types}", _score_fields(None, None)
             )
         score = grader.grade(record)
         score.grader = f"{self.name}@{self.version}"
@@ -118,13 +121,13 @@ class JEEBenchGrader:
         if (
             score.outcome == "wrong"
             and isinstance(grader, MathGrader)
-            and near(answer, gold, 0, 0.01, strict=False)
+            and is_near(answer, gold, 0, 0.01, strict=False)
         ):
-            return decided(score.grader, True, _fields(answer, True), "within 0.01")
+            return decided(score.grader, True, _score_fields(answer, True), "within 0.01")
         return score
 
 
-def _said(match: re.Match[str], text: str) -> str:
+def _letters_of_line(match: re.Match[str], text: str) -> str:
     """Return the letters of an answer line, without the one that begins the next sentence: "A. B is wrong"."""
     if text[match.end(1) : match.end(1) + 1].isalpha():
         goes_on = _NEXT_SENTENCE.search(match[1])
@@ -135,7 +138,7 @@ def _said(match: re.Match[str], text: str) -> str:
     return match[1]
 
 
-def letters(text: str, count: int) -> str:
+def sorted_letters(text: str, count: int) -> str:
     """Return the letters that the text is a list of, sorted (`C, A` → `AC`); '' where it is anything else.
 
     Only the first `count` letters of the alphabet are options.
@@ -149,5 +152,5 @@ def letters(text: str, count: int) -> str:
     return ""
 
 
-def _fields(answer: str | None, correct: bool | float | None) -> Row:
+def _score_fields(answer: str | None, correct: bool | float | None) -> Row:
     return {"predicted_answer": answer, "symbolic_correct": correct}

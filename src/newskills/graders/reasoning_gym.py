@@ -63,7 +63,7 @@ class ReasoningGymGrader:
         self._stamp = f"{self.name}@{self.version}"
 
     def preload(self) -> None:
-        guard(_library)
+        guard(_import_library)
 
     def gold_reply(self, record: Row) -> str | None:
         if "answer" in record:
@@ -92,8 +92,8 @@ class ReasoningGymGrader:
                 "The record has no 'metadata' with 'source_dataset', which reasoning-gym's entries have."
             )
         if task in _REFUSED:
-            return self._score("unscored", None, None, f"{task}: {_REFUSED[task]}")
-        answer, how, cut_short = self._answer(record)
+            return self._make_score("unscored", None, None, f"{task}: {_REFUSED[task]}")
+        answer, how, cut_short = self._extract_answer(record)
         if answer is None:
             return Score(
                 outcome="no_answer",
@@ -104,17 +104,17 @@ class ReasoningGymGrader:
             )
         gold = record["answer"] if "answer" in record else record.get("expected_answer")
         question = record["question"] if "question" in record else record.get("problem", "")
-        value = self._value(task, answer, {"question": question, "answer": gold, "metadata": metadata})
+        value = self._score_answer(task, answer, {"question": question, "answer": gold, "metadata": metadata})
         if isinstance(value, Failure):
-            return self._score("unscored", answer, None, f"{task}: {value.message}")
-        if value < self.config.threshold and (plain := _cleaned(answer)) not in (answer, ""):
-            again = self._value(task, plain, {"question": question, "answer": gold, "metadata": metadata})
+            return self._make_score("unscored", answer, None, f"{task}: {value.message}")
+        if value < self.config.threshold and (plain := _clean_answer(answer)) not in (answer, ""):
+            again = self._score_answer(task, plain, {"question": question, "answer": gold, "metadata": metadata})
             if not isinstance(again, Failure) and again >= self.config.threshold:
                 answer, value = plain, again
         correct = value >= self.config.threshold
-        return self._score("correct" if correct else "wrong", answer, value, f"{task} ({how})")
+        return self._make_score("correct" if correct else "wrong", answer, value, f"{task} ({how})")
 
-    def _answer(self, record: Row) -> tuple[str | None, str, bool]:
+    def _extract_answer(self, record: Row) -> tuple[str | None, str, bool]:
         """Return (answer, how, whether the text ends before its answer)."""
         if self.config.use_predicted_answer_key or "generation" not in record:
             field = record.get("predicted_answer")
@@ -133,7 +133,7 @@ class ReasoningGymGrader:
             return (lines[-1], "last line", False)
         return (None, "none", cut_short)
 
-    def _value(self, task: str, answer: str, entry: Row) -> float | Failure:
+    def _score_answer(self, task: str, answer: str, entry: Row) -> float | Failure:
         if task in _EVALUATED:
             accepted = entry["metadata"].get("valid_answers", [entry["answer"]])
             return float(answer in accepted)
@@ -145,7 +145,7 @@ class ReasoningGymGrader:
             entry["metadata"]["numbers"]
         ):
             return 0.0  # its verifier takes any four numbers
-        verifier = guard(lambda: _verifier(task))
+        verifier = guard(lambda: _task_verifier(task))
         if isinstance(verifier, Failure):
             return verifier
         value = guard(lambda: float(verifier(answer=answer, entry=entry)))
@@ -153,7 +153,7 @@ class ReasoningGymGrader:
             return 0.0
         return value
 
-    def _score(self, outcome: Outcome, answer: str | None, value: float | None, why: str) -> Score:
+    def _make_score(self, outcome: Outcome, answer: str | None, value: float | None, why: str) -> Score:
         correct = None if outcome == "unscored" else outcome == "correct"
         return Score(
             outcome=outcome,
@@ -165,7 +165,7 @@ class ReasoningGymGrader:
         )
 
 
-def _cleaned(answer: str) -> str:
+def _clean_answer(answer: str) -> str:
     """Remove markdown emphasis and quotes around the answer, and a full stop at its end."""
     for _ in range(4):
         before = answer
@@ -190,7 +190,7 @@ def _last_box(text: str) -> str | None:
     return None
 
 
-def _library() -> Any:
+def _import_library() -> Any:
     try:
         import reasoning_gym
     except ImportError as error:
@@ -201,6 +201,6 @@ def _library() -> Any:
 
 
 @lru_cache(maxsize=128)
-def _verifier(task: str) -> Callable[..., float]:
-    verifier: Callable[..., float] = _library().get_score_answer_fn(task)
+def _task_verifier(task: str) -> Callable[..., float]:
+    verifier: Callable[..., float] = _import_library().get_score_answer_fn(task)
     return verifier

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.exact import final_answer
-from newskills.graders.reading.overlap import anls, drop_score, split_spans, squad_score, trivia_score
+from newskills.graders.reading.overlap import anls_score, drop_score, split_spans, squad_score, trivia_score
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 Gold = str | Sequence[str]
@@ -55,21 +55,21 @@ class ShortAnswerGrader:
         self.config = config
 
     def gold_reply(self, record: Row) -> str | None:
-        gold = next(self._golds(record), None)
+        gold = next(self._accepted_answers(record), None)
         if gold is None:
             return None
-        return f"Answer: {_joined(gold)}"
+        return f"Answer: {_join_spans(gold)}"
 
     def same_replies(self, record: Row) -> list[str]:
         """Return each accepted answer, and the first in other dress."""
-        golds = [_joined(gold) for gold in self._golds(record)]
+        golds = [_join_spans(gold) for gold in self._accepted_answers(record)]
         return [*(f"Answer: {gold}" for gold in golds[1:]), *(f"**Answer:**  {gold}" for gold in golds[:1])]
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         of_words = self.config.measure not in ("anls", "contained")
         names = ("em", "f1") if of_words else (self.config.measure,)
-        golds = list(self._golds(record))
+        golds = list(self._accepted_answers(record))
         if not golds:
             nothing: Row = {"predicted_answer": None, "symbolic_correct": None, **dict.fromkeys(names)}
             return unscored(stamp, f"the record has no {self.config.gold_key}", nothing)
@@ -78,7 +78,7 @@ class ShortAnswerGrader:
         if not reply or not answer:
             missing: Row = {"predicted_answer": None, "symbolic_correct": False, **dict.fromkeys(names, 0.0)}
             return unanswered(stamp, record, missing)
-        measure = self._measure(record)
+        measure = self._choose_measure(record)
         judged = reply if self.config.measure == "contained" else answer
         columns = list(zip(*(measure(judged, gold) for gold in golds), strict=True))
         scores = [_without_one(values) if self.config.measure == "coqa" else max(values) for values in columns]
@@ -92,7 +92,7 @@ class ShortAnswerGrader:
         why = "right" if correct else "another answer"
         return decided(stamp, correct, fields, why, scores[-1])
 
-    def _golds(self, record: Row) -> Iterator[Gold]:
+    def _accepted_answers(self, record: Row) -> Iterator[Gold]:
         first = record.get(self.config.gold_key)
         first_gold = [] if first is None else [first]
         for gold in first_gold + list(record.get(self.config.accepted_key) or ()):
@@ -101,16 +101,18 @@ class ShortAnswerGrader:
             else:
                 yield str(gold)
 
-    def _measure(self, record: Row) -> Callable[[str, Gold], tuple[float, ...]]:
+    def _choose_measure(self, record: Row) -> Callable[[str, Gold], tuple[float, ...]]:
         language = str(record.get("language", self.config.language))
         if self.config.measure == "contained":
-            return lambda reply, gold: (contained(reply, _joined(gold), formula=bool(record.get("formula"))),)
+            return lambda reply, gold: (
+                contains_gold(reply, _join_spans(gold), formula=bool(record.get("formula"))),
+            )
         if self.config.measure == "anls":
-            return lambda answer, gold: (anls(answer, _joined(gold)),)
+            return lambda answer, gold: (anls_score(answer, _join_spans(gold)),)
         if self.config.measure in ("squad", "coqa"):
-            return lambda answer, gold: squad_score(answer, _joined(gold), language)
+            return lambda answer, gold: squad_score(answer, _join_spans(gold), language)
         if self.config.measure == "triviaqa":
-            return lambda answer, gold: trivia_score(answer, _joined(gold))
+            return lambda answer, gold: trivia_score(answer, _join_spans(gold))
 
         def drop(answer: str, gold: Gold) -> tuple[float, ...]:
             spans = [gold] if isinstance(gold, str) else list(gold)
@@ -130,7 +132,7 @@ def short_answer(text: str | None) -> str | None:
 _BLANK = re.compile(r"[ \n]")
 
 
-def contained(reply: str, gold: str, *, formula: bool) -> float:
+def contains_gold(reply: str, gold: str, *, formula: bool) -> float:
     """Return whether `gold` stands in `reply` (arXiv:2305.07895): case aside, or of a formula blanks aside."""
     if formula:
         return float(_BLANK.sub("", gold.strip()) in _BLANK.sub("", reply))
@@ -145,7 +147,7 @@ def _without_one(scores: Sequence[float]) -> float:
     return sum(max(*scores[:at], *scores[at + 1 :], 0.0) for at in range(len(scores))) / len(scores)
 
 
-def _joined(gold: Gold) -> str:
+def _join_spans(gold: Gold) -> str:
     if isinstance(gold, str):
         return gold
     return ", ".join(gold)

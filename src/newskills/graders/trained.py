@@ -22,9 +22,9 @@ class CometGrader:
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
-        score = _number(record.get("judgement"))
+        score = _read_number(record.get("judgement"))
         if score is None:
-            return _lost(stamp, "there is no score", {"comet": None})
+            return _unscored_text(stamp, "there is no score", {"comet": None})
         return decided(stamp, score >= _HALF, {"comet": score}, f"COMET {score:.3f}", min(1.0, max(0.0, score)))
 
 
@@ -37,10 +37,10 @@ class NearestOptionGrader:
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         nothing: Row = {"predicted_answer": None, "symbolic_correct": None, "is_correct": None}
-        similarities = _numbers(record.get("judgement"))
+        similarities = _read_numbers(record.get("judgement"))
         expected = str(record.get("expected_answer") or "")
         if not similarities or len(similarities) > len(ascii_uppercase):
-            return _lost(stamp, "there are no similarities", nothing)
+            return _unscored_text(stamp, "there are no similarities", nothing)
         if expected not in ascii_uppercase[: len(similarities)] or not expected:
             return unscored(stamp, "expected_answer is the letter of no option", nothing)
         if not str(record.get("generation") or "").strip():
@@ -52,11 +52,11 @@ class NearestOptionGrader:
         return decided(stamp, right, fields, f"nearest to {letter}")
 
 
-def _lost(stamp: str, why: str, fields: Row) -> Score:
+def _unscored_text(stamp: str, why: str, fields: Row) -> Score:
     return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="judge")
 
 
-def _number(text: object) -> float | None:
+def _read_number(text: object) -> float | None:
     try:
         score = float(str(text)[:100])
     except ValueError:
@@ -66,12 +66,12 @@ def _number(text: object) -> float | None:
     return None
 
 
-def _numbers(text: object) -> list[float]:
+def _read_numbers(text: object) -> list[float]:
     try:
         values: Any = json.loads(str(text))
     except (ValueError, RecursionError):
         return []
-    numbers = [_number(item) for item in values] if isinstance(values, list) else []
+    numbers = [_read_number(item) for item in values] if isinstance(values, list) else []
     present = [item for item in numbers if item is not None]
     if len(present) == len(numbers):
         return present

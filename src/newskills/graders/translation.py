@@ -49,7 +49,7 @@ class TranslationGrader:
 
     def __init__(self, config: TranslationConfig = TranslationConfig()) -> None:  # noqa: B008 - frozen
         self.config = config
-        bleu(config.tokenizer or "13a")
+        bleu_counter(config.tokenizer or "13a")
 
     def gold_reply(self, record: Row) -> str | None:
         reference = record.get(self.config.reference_key)
@@ -77,7 +77,7 @@ class TranslationGrader:
 
 
 @lru_cache(maxsize=8)
-def bleu(tokenizer: str) -> Any:
+def bleu_counter(tokenizer: str) -> Any:
     """Return the counter of sacrebleu. Raises ConfigError where it, the tokenizer, or what that needs for a language is
     missing."""
     hint = "pip install 'newskills[translation]'"
@@ -97,7 +97,7 @@ def bleu(tokenizer: str) -> Any:
 
 def bleu_counts(text: str, reference: str, tokenizer: str) -> list[int]:
     """Return the counts of BLEU, as `TranslationGrader` describes them."""
-    score = bleu(tokenizer).sentence_score(text, [reference])
+    score = bleu_counter(tokenizer).sentence_score(text, [reference])
     return [score.sys_len, score.ref_len, *score.counts, *score.totals]
 
 
@@ -106,13 +106,13 @@ def chrf_counts(text: str, reference: str) -> list[int]:
     first, second = "".join(text.split()), "".join(reference.split())
     counts = []
     for order in range(1, _CHRF_ORDER + 1):
-        ours, theirs = _grams(first, order), _grams(second, order)
+        ours, theirs = _count_grams(first, order), _count_grams(second, order)
         own_total = ours.total() if theirs else 0
         counts += [own_total, theirs.total(), (ours & theirs).total()]
     return counts
 
 
-def _grams(text: str, order: int) -> Counter[str]:
+def _count_grams(text: str, order: int) -> Counter[str]:
     return Counter(text[at : at + order] for at in range(len(text) - order + 1))
 
 

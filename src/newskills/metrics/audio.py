@@ -61,10 +61,15 @@ class AudioMetric(ScoreMetric):
         if counts := prediction.get("audio_counts"):
             total = counts.get("wer", [0, 0])[1]
             nothing = {"substitutions": 0, "insertions": 0, "deletions": total, "ref_words": total}
-            wrong["audio_counts"] = {
-                name: [nothing[name], 1] if name in nothing else [0 if name in _GAINS else out_of, out_of]
-                for name, (_, out_of) in counts.items()
-            }
+            wrong_counts: dict[str, list[float]] = {}
+            for name, (_, out_of) in counts.items():
+                if name in nothing:
+                    wrong_counts[name] = [nothing[name], 1]
+                elif name in _GAINS:
+                    wrong_counts[name] = [0, out_of]
+                else:
+                    wrong_counts[name] = [out_of, out_of]
+            wrong["audio_counts"] = wrong_counts
         if counted := prediction.get("bleu_counts"):
             wrong["bleu_counts"] = [0, counted[1], *[0] * (len(counted) - 2)]
         if "comet" in prediction:

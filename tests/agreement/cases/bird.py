@@ -100,7 +100,7 @@ def ours(row: Row, reply: Any) -> float:
             answered, wanted = (_sent(connection.execute(query).fetchall()) for query in (reply, row["gt_sql"]))
         except sqlite3.Error:
             return 0.0
-    return float(BirdGrader()._same(answered, wanted, row["gt_sql"]))
+    return float(BirdGrader()._are_same_rows(answered, wanted, row["gt_sql"]))
 
 
 def _sent(rows_read: list[Any]) -> list[list[Any]]:

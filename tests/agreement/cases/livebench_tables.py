@@ -19,7 +19,7 @@ Table = list[dict[str, Any]]
 
 def forms(row: Row) -> dict[str, str]:
     form = re.findall(r"format to (\w+) format", row["question"])[0].lower()
-    table = tables.read(form, row["ground_truth"])
+    table = tables.read_table(form, row["ground_truth"])
     assert table is not None
     gold = row["ground_truth"].strip()
     changed = [dict(line) for line in table]

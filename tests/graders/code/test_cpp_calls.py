@@ -14,7 +14,7 @@ from tests.graders.code.running_any import fenced, graded
 
 from newskills.base.records import Row
 from newskills.benchmarks import contest_tests
-from newskills.graders.code.cpp_calls import calling
+from newskills.graders.code.cpp_calls import calling_program
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 STARTER = "class Solution {\npublic:\n    %s {\n        \n    }\n};"
@@ -115,7 +115,7 @@ def test_the_function_is_told_by_the_starter_code() -> None:
     with pytest.raises(ValueError, match="starter_code"):
         contest_tests.tests({**raw, "starter_code": ""}, {})
     with pytest.raises(ValueError, match="no head of g"):
-        calling("", STARTER % "int f(int x)", "g")
+        calling_program("", STARTER % "int f(int x)", "g")
 
 
 HEADER = (

@@ -9,8 +9,8 @@ import pytest
 from tests.graders.code.running_any import fenced, graded
 
 from newskills.base.records import Row
-from newskills.graders.code.infilling import pieces
-from newskills.graders.code.stdio import Cases, packed, same_text, same_value, unpacked
+from newskills.graders.code.infilling import answer_readings
+from newskills.graders.code.stdio import Cases, pack_cases, same_text, same_value, unpack_cases
 
 SUMS = {"inputs": ["1 2\n", "5 6\n", "-1 1\n"], "outputs": ["3\n", "11\n", "0"]}
 CALLS = {"inputs": ['[1, 2]\n"a"', '[]\n"b"'], "outputs": ['["a", 3]', '["b", 0]'], "function": "total"}
@@ -37,7 +37,11 @@ PYTHON: dict[str, tuple[Row, str, str]] = {
         "correct",
         "passed",
     ),
-    "packed": (summing("print(sum(map(int, input().split())))", tests=packed(Cases(**SUMS))), "correct", "passed"),
+    "packed": (
+        summing("print(sum(map(int, input().split())))", tests=pack_cases(Cases(**SUMS))),
+        "correct",
+        "passed",
+    ),
     "future": (
         summing("from __future__ import annotations\nprint(sum(map(int, input().split())))"),
         "correct",
@@ -157,14 +161,14 @@ def test_values() -> None:
 
 def test_packed_tests_come_back_or_are_refused() -> None:
     tests = Cases(inputs=["1\n"], outputs=["2"], function="f")
-    assert unpacked(packed(tests)) == tests
-    for broken in ("", "!!", "aGVsbG8=", packed(tests)[:-8]):
+    assert unpack_cases(pack_cases(tests)) == tests
+    for broken in ("", "!!", "aGVsbG8=", pack_cases(tests)[:-8]):
         with pytest.raises(
             ValueError, match=r"unreadable|cut off|base64|padding|Only|Incorrect|Non-base64|Excess|data"
         ):
-            unpacked(broken)
+            unpack_cases(broken)
 
 
 def test_readings_of_a_piece() -> None:
-    assert next(pieces("  x", "a", "b")) == "  x"
-    assert "y = 2" in set(pieces("x = 1\ny = 2\nz", "x = 1\n", "\nz"))
+    assert next(answer_readings("  x", "a", "b")) == "  x"
+    assert "y = 2" in set(answer_readings("x = 1\ny = 2\nz", "x = 1\n", "\nz"))

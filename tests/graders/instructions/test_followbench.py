@@ -9,7 +9,7 @@ import pytest
 from tests.graders.plain import plain_grader
 
 from newskills.base.records import Score
-from newskills.graders.instructions.followbench import listed, rule_of, satisfied
+from newskills.graders.instructions.followbench import is_satisfied, listed_verdicts, rule_of
 
 
 def grade(**record: Any) -> Score:
@@ -48,7 +48,7 @@ def test_rules_read_the_reply_behind_its_thinking(reply: str, outcome: str) -> N
     ],
 )
 def test_targets(rule: str, text: str, target: str, kept: bool) -> None:
-    assert satisfied(rule, 1, text, target) is kept
+    assert is_satisfied(rule, 1, text, target) is kept
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_targets(rule: str, text: str, target: str, kept: bool) -> None:
     ],
 )
 def test_lists_of_the_judge(text: str | None, level: int, verdicts: list[bool] | None) -> None:
-    assert listed(text, level) == verdicts
+    assert listed_verdicts(text, level) == verdicts
     score = grade(level=level, judgement=text)
     wanted = None if verdicts is None else sum(verdicts) / level
     assert (score.fields["constraints"], score.fields["soft_satisfied"]) == (verdicts, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from newskills.graders.instructions.followbench import satisfied
+from newskills.graders.instructions.followbench import is_satisfied
 
 
 def words(count: int, text: str) -> str:
@@ -85,9 +85,9 @@ CASES: list[tuple[str, int, str, bool]] = [
 
 @pytest.mark.parametrize(("rule", "level", "text", "kept"), CASES)
 def test_the_rule_of_a_level(rule: str, level: int, text: str, kept: bool) -> None:
-    assert satisfied(rule, level, text, "") is kept
+    assert is_satisfied(rule, level, text, "") is kept
     if not kept and level > 1:
-        assert satisfied(rule, level - 1, text, "") is True, "the rules before it are kept"
+        assert is_satisfied(rule, level - 1, text, "") is True, "the rules before it are kept"
 
 
 def paragraphs(count: int, sentences: int = 1, length: int = 21) -> str:
@@ -98,6 +98,6 @@ def paragraphs(count: int, sentences: int = 1, length: int = 21) -> str:
 
 @pytest.mark.parametrize(("count", "kept"), [(2, False), (3, True), (4, False)])
 def test_suggestions_are_three_paragraphs_and_at_last_four(count: int, kept: bool) -> None:
-    assert satisfied("format-22", 1, paragraphs(count), "") is kept
+    assert is_satisfied("format-22", 1, paragraphs(count), "") is kept
     closed = f"{paragraphs(count - 1)}\n\n4. {'word ' * 21}so. Those are suggestions"
-    assert satisfied("format-22", 5, closed, "") is False
+    assert is_satisfied("format-22", 5, closed, "") is False

@@ -36,8 +36,8 @@ def same_angle(pred: str, gold: str) -> bool | None:
 
     Beside decimals (`36.87°`) minutes and seconds may be rounded as these show.
     """
-    b = _angle(gold)
-    a = None if b is None else _angle(pred)
+    b = _read_angle(gold)
+    a = None if b is None else _read_angle(pred)
     if a is None or b is None or not (a.parted or b.parted):
         return None
     decimal = b if a.parted else a
@@ -46,7 +46,7 @@ def same_angle(pred: str, gold: str) -> bool | None:
     return abs(a.degrees - b.degrees) <= decimal.unit / 2
 
 
-def _angle(text: str) -> Angle | None:
+def _read_angle(text: str) -> Angle | None:
     if len(text) > _LONGEST or _DEGREES.search(text) is None:
         return None
     for pattern, sign in _NAMES:

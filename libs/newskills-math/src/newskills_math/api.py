@@ -109,15 +109,17 @@ def compare(
     symbolic  whether math-verify, where installed, decides what everything else leaves open
     seconds   CPU time of this thread for the pair, 0.9 unless set; any thread will do
     """
-    from newskills_math.values.deadline import OutOfTime, is_limited, limited
+    from newskills_math.values.deadline import OutOfTime, is_limited, run_limited
     from newskills_math.values.equal import Options
     from newskills_math.verdict import equal
 
     options = Options(digits, symbolic)
     if seconds is None:
-        return AnswerComparison(*equal(_text(answer), _text(gold), options))
+        return AnswerComparison(*equal(_answer_text(answer), _answer_text(gold), options))
     try:
-        return AnswerComparison(*limited(lambda: equal(_text(answer), _text(gold), options), seconds))
+        return AnswerComparison(
+            *run_limited(lambda: equal(_answer_text(answer), _answer_text(gold), options), seconds)
+        )
     except OutOfTime as end:
         if is_limited():
             raise
@@ -138,7 +140,7 @@ def parse(
     one answer at most, so that the modes change nothing.
     """
     strings = [target for target in extraction_config if isinstance(target, StringExtractionConfig)]
-    answer = _answer(str(pred), any(target.try_extract_without_anchor for target in extraction_config))
+    answer = _find_answer(str(pred), any(target.try_extract_without_anchor for target in extraction_config))
     for target in strings:
         if answer is not None and (string := _one_of(answer, target)) is not None:
             return [ParsedAnswer(string, "string")]
@@ -170,8 +172,8 @@ def verify(
     seconds = timeout_seconds if is_short else None
     return any(
         compare(right, answer, digits=numeric_precision, seconds=seconds).equal is True
-        for right in _several(gold)
-        for answer in _several(target)
+        for right in _as_answers(gold)
+        for answer in _as_answers(target)
     )
 
 
@@ -193,7 +195,7 @@ def math_metric(
     return score
 
 
-def _text(answer: object) -> str:
+def _answer_text(answer: object) -> str:
     """Return the text of an answer; what is no text or number was parsed by something else."""
     if isinstance(answer, str):
         return answer
@@ -205,13 +207,13 @@ def _text(answer: object) -> str:
     )
 
 
-def _several(answers: object) -> Iterable[object]:
+def _as_answers(answers: object) -> Iterable[object]:
     if isinstance(answers, list | tuple):
         return answers
     return [answers]
 
 
-def _answer(text: str, anywhere: bool) -> ParsedAnswer | None:
+def _find_answer(text: str, anywhere: bool) -> ParsedAnswer | None:
     """Return the answer that a box or phrase announces; if `anywhere` is allowed, else what may be one."""
     from newskills_math.extraction.extract import ExtractionPolicy
 
@@ -249,10 +251,10 @@ def _without_dollars(text: str) -> str:
 
 def _one_of(answer: str, target: StringExtractionConfig) -> str | None:
     """Return the string of the configuration that the answer is, in brackets or not."""
-    from newskills_math.normalise import tidy
+    from newskills_math.normalise import tidy_answer
     from newskills_math.words import option_letter
 
-    plain = tidy(answer)
+    plain = tidy_answer(answer)
     for text in (answer.strip(), plain, option_letter(plain)):
         for string in target.strings:
             if text and text.casefold() == string.casefold():

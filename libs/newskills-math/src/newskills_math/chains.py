@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from newskills_math import quantities
-from newskills_math.syntax.nodes import Node, Unreadable, has, symbols, walk
+from newskills_math.syntax.nodes import Node, Unreadable, has_kind, symbols, walk_tree
 from newskills_math.values.equal import real_value
-from newskills_math.values.evaluate import context
+from newskills_math.values.evaluate import own_context
 
 Same = Callable[[Node, Node], bool | None]
 _RELATIONS = frozenset("=≈")
@@ -49,7 +49,7 @@ class Chain(NamedTuple):
     sides: tuple[Node, ...]
 
 
-def chain(node: Node) -> Chain | None:
+def read_chain(node: Node) -> Chain | None:
     """Return the chain that a relation is; None for anything else, and where no side is a value."""
     if node.kind != "rel" or not set(node.name) <= _RELATIONS:
         return None
@@ -58,7 +58,7 @@ def chain(node: Node) -> Chain | None:
     names = tuple(dict.fromkeys(side for side in sides if not is_constant(side)))
     if not constants:
         return None
-    value, shown = _value(node)
+    value, shown = _chain_value(node)
     return Chain(names, value, shown, constants, sides)
 
 
@@ -69,8 +69,8 @@ def by_sides(text: str, read: Callable[[str], Node]) -> Node | None:
     """
     if _OTHER_RELATION.search(text) is not None:
         return None
-    texts, relations = _split(text)
-    sides = [_side(side, read) for side in texts]
+    texts, relations = _split_sides(text)
+    sides = [_read_side(side, read) for side in texts]
     readable = [side for side in sides if side is not None]
     if relations and len(readable) == len(sides):
         return Node("rel", tuple(readable), name=relations)
@@ -79,13 +79,13 @@ def by_sides(text: str, read: Callable[[str], Node]) -> Node | None:
 
 def known_sides(text: str, read: Callable[[str], Node]) -> Node | None:
     """Return the chain of those sides only that `read` knows; None where they are fewer than two."""
-    sides = [side for side in (_side(side, read) for side in _split(text)[0]) if side is not None]
+    sides = [side for side in (_read_side(side, read) for side in _split_sides(text)[0]) if side is not None]
     if len(sides) > 1:
         return Node("rel", tuple(sides), name="=" * (len(sides) - 1))
     return None
 
 
-def _split(text: str) -> tuple[list[str], str]:
+def _split_sides(text: str) -> tuple[list[str], str]:
     """Return the sides of a text and the relations between them."""
     texts, relations, depth, start = [], "", 0, 0
     for mark in _SIGN.finditer(text):
@@ -100,7 +100,7 @@ def _split(text: str) -> tuple[list[str], str]:
     return [*texts, text[start:].strip()], relations
 
 
-def _side(text: str, read: Callable[[str], Node]) -> Node | None:
+def _read_side(text: str, read: Callable[[str], Node]) -> Node | None:
     try:
         return read(text)
     except Unreadable:
@@ -112,10 +112,10 @@ def _side(text: str, read: Callable[[str], Node]) -> Node | None:
 
 def is_constant(side: Node) -> bool:
     """Return whether it has a value of its own: neither variables nor unknown functions."""
-    return not symbols(side) and not has(side, "app")
+    return not symbols(side) and not has_kind(side, "app")
 
 
-def _value(node: Node) -> tuple[Node, Node | None]:
+def _chain_value(node: Node) -> tuple[Node, Node | None]:
     """Return (the value, the last decimal that rounds it) of a relation with at least one constant side."""
     exact: list[Node] = []
     about: list[Node] = []
@@ -128,11 +128,11 @@ def _value(node: Node) -> tuple[Node, Node | None]:
     value, *others = exact
     shown: Node | None = None
     for side in others:
-        if value != side and rounds(value, side):
+        if value != side and is_rounding_of(value, side):
             shown = side
         else:
             value = side
-    if about and rounds(value, about[-1], whole=True):
+    if about and is_rounding_of(value, about[-1], whole=True):
         shown = about[-1]
     return value, shown
 
@@ -144,15 +144,15 @@ def _is_dots(side: Node) -> bool:
 def shows_enough(side: Node) -> bool:
     """Return whether a decimal has three significant digits: enough to stand for the value beside which it was
     written."""
-    digits = _literal(side)
+    digits = _read_literal(side)
     return digits is not None and digits.has_point and abs(digits.value) >= _FEW_DIGITS * digits.unit
 
 
-def contradicts(node: Node, same: Same) -> bool:
+def contradicts_itself(node: Node, same: Same) -> bool:
     """Return whether the sides of a chain in it, at the top or as a member of a list, differ by more than rounding."""
     if node.kind == "rel":
         return _is_inconsistent(node, same)
-    return node.kind in ("list", "set", "tuple") and any(contradicts(member, same) for member in node.args)
+    return node.kind in ("list", "set", "tuple") and any(contradicts_itself(member, same) for member in node.args)
 
 
 def _is_inconsistent(node: Node, same: Same) -> bool:
@@ -162,14 +162,15 @@ def _is_inconsistent(node: Node, same: Same) -> bool:
         return True
     if len(node.args) == 2 and not all(map(is_constant, node.args)):
         return False
-    if (stated := chain(node)) is not None:
+    if (stated := read_chain(node)) is not None:
         relations = dict(zip(node.args[1:], node.name, strict=True))
         return any(
-            not _agree(stated.value, side, same, whole=relations.get(side) == "≈") for side in stated.constants
+            not _sides_agree(stated.value, side, same, whole=relations.get(side) == "≈")
+            for side in stated.constants
         )
     last_of: dict[frozenset[str], Node] = {}
     for side in node.args[1:]:
-        if has(side, "app"):
+        if has_kind(side, "app"):
             continue
         variables = frozenset(symbols(side))
         if variables in last_of and same(last_of[variables], side) is False:
@@ -178,42 +179,42 @@ def _is_inconsistent(node: Node, same: Same) -> bool:
     return False
 
 
-def _agree(value: Node, side: Node, same: Same, *, whole: bool) -> bool:
+def _sides_agree(value: Node, side: Node, same: Same, *, whole: bool) -> bool:
     """Return whether a side says what the value does, as far as it shows; what cannot be told counts as agreement."""
-    if value == side or rounds(value, side, whole=whole) or rounds(side, value, whole=whole):
+    if value == side or is_rounding_of(value, side, whole=whole) or is_rounding_of(side, value, whole=whole):
         return True
     if same(value, side) is not False:
         return True
-    worked_out = [node for node in (value, side) if _literal(node) is None]
-    has_decimals = any(n.kind == "num" and n.places > 0 for node in worked_out for n in walk(node))
+    worked_out = [node for node in (value, side) if _read_literal(node) is None]
+    has_decimals = any(n.kind == "num" and n.places > 0 for node in worked_out for n in walk_tree(node))
     if not has_decimals and not (whole and len(worked_out) == 2):
         return False
-    return any(abs(a - b) <= _ROUGHLY * max(abs(a), abs(b)) for a, b in _numbers(value, side))
+    return any(abs(a - b) <= _ROUGHLY * max(abs(a), abs(b)) for a, b in _real_pairs(value, side))
 
 
-def rounds(exact: Node, shown: Node, *, whole: bool = False) -> bool:
+def is_rounding_of(exact: Node, shown: Node, *, whole: bool = False) -> bool:
     """Return whether `shown` is a decimal, or with `whole` an integer, that rounds or cuts off the value of `exact`."""
-    digits = _literal(shown)
+    digits = _read_literal(shown)
     if digits is None or not (digits.has_point or whole):
         return False
-    for value, near in _numbers(exact, shown):
-        size = abs(near) if near else context().mpf(1)
+    for value, near in _real_pairs(exact, shown):
+        size = abs(near) if near else own_context().mpf(1)
         unit = size * digits.unit.numerator / digits.unit.denominator
         if digits.value:
             unit = unit * digits.value.denominator / abs(digits.value.numerator)
         off = abs(value) - abs(near)
-        is_cut_off = value * near > 0 and 0 <= off < unit * context().mpf("0.9999999")
-        if abs(value - near) <= unit * context().mpf("0.5000001") or is_cut_off:
+        is_cut_off = value * near > 0 and 0 <= off < unit * own_context().mpf("0.9999999")
+        if abs(value - near) <= unit * own_context().mpf("0.5000001") or is_cut_off:
             return True
     return False
 
 
-def _numbers(first: Node, second: Node) -> Iterator[tuple[Any, Any]]:
+def _real_pairs(first: Node, second: Node) -> Iterator[tuple[Any, Any]]:
     """Yield the real values of both, under each reading of their units, percent and degree signs."""
-    a, b = quantities.pair(first, second)
-    if not quantities.comparable(a, b):
+    a, b = quantities.read_pair(first, second)
+    if not quantities.are_comparable(a, b):
         return
-    for left, right in quantities.readings(a, b):
+    for left, right in quantities.value_readings(a, b):
         values = real_value(left), real_value(right)
         if None not in values:
             yield values
@@ -227,7 +228,7 @@ class _Literal(NamedTuple):
     has_point: bool
 
 
-def _literal(node: Node) -> _Literal | None:
+def _read_literal(node: Node) -> _Literal | None:
     """Return the literal of a number with a sign, a unit or a power of ten; None for a calculation."""
     while node.kind in ("neg", "unit", "percent", "deg"):
         node = node.args[0]

@@ -33,7 +33,7 @@ def same_choice(pred: str, gold: str, same: Callable[[str, str], bool | None]) -
 
     Beside an option of gold's own, letters must be the same too: `C. 25` is neither `C. 26` nor `D. 25`.
     """
-    chosen, wanted = _choice(pred), _choice(gold)
+    chosen, wanted = _read_choice(pred), _read_choice(gold)
     if (chosen is None or wanted is None) and _has_other_numbers(pred, gold, same):
         return False
     if chosen is not None and wanted is not None:
@@ -58,7 +58,7 @@ def _has_other_numbers(pred: str, gold: str, same: Callable[[str, str], bool | N
     return all(numbers) and numbers[0] != numbers[1] and not same(answer, right)
 
 
-def _choice(text: str) -> _Choice | None:
+def _read_choice(text: str) -> _Choice | None:
     """Read an option letter and what stands behind it; None also where another option is named behind the first, or
     words stand there."""
     if len(text) > _LONGEST or (match := _LETTER.fullmatch(text)) is None or not option_letter(text):

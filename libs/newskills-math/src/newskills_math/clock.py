@@ -29,7 +29,7 @@ def same_time(pred: str, gold: str) -> bool | None:
     """
     if _HALF.search(pred) is None and _HALF.search(gold) is None:
         return None
-    a, b = _clock(pred), _clock(gold)
+    a, b = _read_clock(pred), _read_clock(gold)
     if a is None or b is None:
         return None
     if a.half and b.half:
@@ -40,7 +40,7 @@ def same_time(pred: str, gold: str) -> bool | None:
     return not b.half and 60 <= bare.minutes < 13 * 60 and (bare.minutes - with_half.minutes) % 720 == 0
 
 
-def _clock(text: str) -> Clock | None:
+def _read_clock(text: str) -> Clock | None:
     if len(text) > _LONGEST:
         return None
     plain = _DRESS.sub("", text.replace(r"\colon", ":")).lower()

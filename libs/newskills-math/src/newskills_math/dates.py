@@ -53,13 +53,13 @@ def same_date(pred: str, gold: str) -> bool | None:
     """Compare two dates; None unless both are dates, and both state the year or neither does."""
     if max(len(pred), len(gold)) > _LONGEST or _LIKELY.search(gold) is None:
         return None
-    first, second = _date(pred), _date(gold)
+    first, second = _read_date(pred), _read_date(gold)
     if first is None or second is None or bool(first.year) != bool(second.year):
         return None
     return first == second
 
 
-def _date(text: str) -> Date | None:
+def _read_date(text: str) -> Date | None:
     """Read a date; None also where it may be either of two, as `3/4/2021` may."""
     plain = _BEFORE.sub("", " ".join(_DRESS.sub(" ", text).lower().split()), count=1)
     for form in _FORMS:

@@ -16,7 +16,7 @@ _REMAINDER = re.compile(
 
 def same_ratio(pred: str, gold: str) -> bool | None:
     """Compare two ratios; None unless both are ratios of whole numbers, and one of them is written with `to`."""
-    if (both := _both(_RATIO, "to", pred, gold)) is None:
+    if (both := _read_both(_RATIO, "to", pred, gold)) is None:
         return None
     (first, second), (other_first, other_second) = both
     return first * other_second == other_first * second
@@ -25,13 +25,13 @@ def same_ratio(pred: str, gold: str) -> bool | None:
 def same_remainder(pred: str, gold: str) -> bool | None:
     """Compare two quotients with remainders; None unless both are a quotient and a remainder, and one of them says so
     in words."""
-    both = _both(_REMAINDER, "remainder", pred, gold)
+    both = _read_both(_REMAINDER, "remainder", pred, gold)
     if both is None:
         return None
     return both[0] == both[1]
 
 
-def _both(pattern: re.Pattern[str], word: str, pred: str, gold: str) -> list[tuple[int, int]] | None:
+def _read_both(pattern: re.Pattern[str], word: str, pred: str, gold: str) -> list[tuple[int, int]] | None:
     """Return the two numbers of each text; None unless both are of that form, and one of them has the word."""
     if word not in pred and word not in gold:
         return None

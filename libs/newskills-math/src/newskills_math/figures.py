@@ -39,7 +39,7 @@ def same_figure(pred: str, gold: str) -> bool | None:
     """
     if max(len(pred), len(gold)) > _LONGEST or _NAMED.search(gold) is None:
         return None
-    first, second = _statement(pred), _statement(gold)
+    first, second = _read_statement(pred), _read_statement(gold)
     if first is None or second is None or len(first.figures) != len(second.figures):
         return None
     if len(first.figures) == 1:
@@ -49,16 +49,16 @@ def same_figure(pred: str, gold: str) -> bool | None:
     return any(_same_pair(ours, second.figures) for ours in (first.figures, first.figures[::-1]))
 
 
-def _statement(text: str) -> _Statement | None:
+def _read_statement(text: str) -> _Statement | None:
     sides = _RELATION.split(text)
-    figures = tuple(figure for side in sides[::2] if (figure := _figure(side)) is not None)
+    figures = tuple(figure for side in sides[::2] if (figure := _read_figure(side)) is not None)
     if len(figures) != len(sides[::2]) or len(figures) > 2:
         return None
     relation = sides[1] if len(sides) > 1 else ""
     return _Statement(figures, relation)
 
 
-def _figure(text: str) -> _Figure | None:
+def _read_figure(text: str) -> _Figure | None:
     match = _FIGURE.fullmatch(_DRESS.sub("", text))
     if match is None:
         return None

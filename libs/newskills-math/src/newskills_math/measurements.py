@@ -67,7 +67,7 @@ class Measure(NamedTuple):
     certain: bool
 
 
-def measure(text: str) -> Measure | None:
+def read_measure(text: str) -> Measure | None:
     """Return the measure that the whole text is, else None."""
     if (money := _CURRENCY.match(text)) is not None:
         value = money[1] + money[3].strip() + text[money.end() :]
@@ -76,17 +76,17 @@ def measure(text: str) -> Measure | None:
         return None
     if (feet := _FEET.fullmatch(text)) is not None:
         inches = Fraction(feet[1]) * 12 + int(feet[2] or 0)
-        factor, base = _meaning(NAMES["inch"])
+        factor, base = _unit_meaning(NAMES["inch"])
         return Measure(str(inches), factor, base, certain=False)
-    return _single(text) or _sum(text)
+    return _read_single(text) or _read_sum(text)
 
 
-def _sum(text: str) -> Measure | None:
+def _read_sum(text: str) -> Measure | None:
     """Read a sum, `2 h 15 min`: units of one kind, each smaller than the one before; measured in the last of them."""
     parts = _NEXT_VALUE.split(text) if len(text) <= _LONGEST_SUM else []
     if not 2 <= len(parts) <= _MOST_PARTS:
         return None
-    measures = [measure for part in parts if (measure := _single(part)) is not None]
+    measures = [measure for part in parts if (measure := _read_single(part)) is not None]
     if len(measures) < len(parts) or len({measure.base for measure in measures}) > 1:
         return None
     falling = all(before.factor > after.factor for before, after in pairwise(measures))
@@ -99,14 +99,14 @@ def _sum(text: str) -> Measure | None:
     return smallest._replace(value=str(total), certain=any(measure.certain for measure in measures))
 
 
-def _single(text: str) -> Measure | None:
+def _read_single(text: str) -> Measure | None:
     match = _VALUE.match(text)
     if match is None or match.end() == len(text) or len(text) - match.end() > _MAX_UNIT_TEXT:
         return None
     value, rest = match.group().strip(), text[match.end() :]
     if value.endswith("/"):
         return None
-    product = _units(rest.strip())
+    product = _read_units(rest.strip())
     if product is None:
         return None
     factor, base, spellings = product
@@ -126,7 +126,7 @@ def is_value(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str, ...]] | None:
+def _read_units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str, ...]] | None:
     """Read units as (factor, powers of base units, the spellings met)."""
     text = _WRAPPED.sub("", text)
     for pattern, plain in _DRESS:
@@ -146,9 +146,9 @@ def _units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str,
             inside, sign, at = False, 1, at + 1
             continue
         match = _UNIT.match(text, at)
-        if match is None or (unit := _known(match["name"])) is None:
+        if match is None or (unit := _known_unit(match["name"])) is None:
             return None
-        exponent = sign * _exponent(match)
+        exponent = sign * _unit_exponent(match)
         factor *= unit[0] ** exponent
         for name, power in unit[1]:
             powers[name] += power * exponent
@@ -161,7 +161,7 @@ def _units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str,
     return factor, tuple(sorted((n, p) for n, p in powers.items() if p)), tuple(spellings)
 
 
-def _exponent(match: re.Match[str]) -> int:
+def _unit_exponent(match: re.Match[str]) -> int:
     if match["power"]:
         if match["power"].startswith("s"):
             return 2
@@ -174,22 +174,22 @@ def _exponent(match: re.Match[str]) -> int:
 
 
 @lru_cache(maxsize=2048)
-def _known(name: str) -> tuple[Fraction, tuple[tuple[str, int], ...]] | None:
+def _known_unit(name: str) -> tuple[Fraction, tuple[tuple[str, int], ...]] | None:
     name = name.replace(" ", "")
     if name in SYMBOLS:
-        return _meaning(SYMBOLS[name])
+        return _unit_meaning(SYMBOLS[name])
     prefix, symbol = name[:1], name[1:]
     if prefix in PREFIXES and symbol in PREFIXED and name not in UNPREFIXED:
-        factor, base = _meaning(SYMBOLS[symbol])
+        factor, base = _unit_meaning(SYMBOLS[symbol])
         return factor * Fraction(PREFIXES[prefix]), base
     lower = name.lower()
     for form in (lower, lower.removesuffix("s"), lower.removesuffix("es")):
         if len(form) > 1 and form in NAMES:
-            return _meaning(NAMES[form])
+            return _unit_meaning(NAMES[form])
     return None
 
 
-def _meaning(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...]]:
+def _unit_meaning(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...]]:
     """Return factor and powers of a unit: `0.001 m^3` → (1/1000, (("m", 3),))."""
     factor, *units = text.split()
     parts = [unit.partition("^") for unit in units]

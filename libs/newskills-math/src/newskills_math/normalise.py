@@ -7,8 +7,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from newskills_math.notations import renotated
-from newskills_math.numerals import spelled
+from newskills_math.notations import usual_notation
+from newskills_math.numerals import spelled_number
 from newskills_math.syntax.tables import SCRIPTS, UNICODE
 
 _SCRIPT_RUN = re.compile("[" + re.escape("".join(SCRIPTS)) + "]+")
@@ -75,7 +75,7 @@ _LABEL = re.compile(
 )
 
 
-def stripped(text: str, around: str) -> str:
+def strip_around(text: str, around: str) -> str:
     """Return `text` without the characters `around` at both ends; the point of `.5` is no punctuation and stays."""
     left = text.lstrip(around)
     at = len(text) - len(left)
@@ -84,31 +84,31 @@ def stripped(text: str, around: str) -> str:
     return left.rstrip(around)
 
 
-def tidy(text: str) -> str:
+def tidy_answer(text: str) -> str:
     """Return the answer without what is around it: dollars, boxes, one `\\text{…}` around all, markdown, end
     punctuation."""
     if len(text) <= _KEPT_LENGTH:
-        return _tidied(text)
-    return _tidied.__wrapped__(text)
+        return _tidy_once(text)
+    return _tidy_once.__wrapped__(text)
 
 
 @lru_cache(maxsize=1 << 12)
-def _tidied(text: str) -> str:
-    text = _usual(latinise(text).strip())
+def _tidy_once(text: str) -> str:
+    text = _usual_notation(latinise(text).strip())
     for _ in range(8):
         before = text
-        text = stripped(text, _STRIP)
+        text = strip_around(text, _STRIP)
         if text.endswith("\\"):
             text = _TRAILING_SLASHES.sub("", text)
         if text.startswith(("\\(", "\\[")) and text.endswith(("\\)", "\\]")):
             text = text[2:-2]
         if text.startswith(("*", "`", "_")) and (match := _MARKDOWN.match(text)) is not None:
             text = match.group(2)
-        bare_text = _undecorated(text) if "\\" in text or text[:1] in ("=", "&") else text
-        text = _unwrap(bare_text)
+        bare_text = _without_decoration(text) if "\\" in text or text[:1] in ("=", "&") else text
+        text = _unwrap_once(bare_text)
         if text == before:
             break
-        text = _usual(text)
+        text = _usual_notation(text)
     if "." in text and _MODULES.search(text) is not None:
         text = _MODULES.sub("", text)
     if text.endswith(")") and (match := _REPEATING.match(text)) is not None:
@@ -116,25 +116,31 @@ def _tidied(text: str) -> str:
     return _LABEL.sub("", text)
 
 
-def _usual(text: str) -> str:
+def _usual_notation(text: str) -> str:
     """Write rare notations in their usual form: `n \\choose k`, `]0,1[`, `0.333…`, line breaks with a height,
     inverses."""
     if len(text) < 80 and text.endswith((".", "dots")) and (match := _ENDLESS.fullmatch(text)) is not None:
         return f"{match[1]}\\overline{{{match[2]}}}"
-    if text[:1].isalpha() and (number := spelled(_SPACING.sub(" ", text))) is not None:
+    if text[:1].isalpha() and (number := spelled_number(_SPACING.sub(" ", text))) is not None:
         return number
     if text[:1] in ("[", "]") and (match := _FRENCH.fullmatch(text)) is not None:
         opening = "(" if match[1] == "]" else "["
         closing = ")" if match[3] == "[" else "]"
         return opening + match[2] + closing
     if "_" in text and _COUNTS.search(text) is not None:
-        text = _CHOOSE_AFTER.sub(lambda m: _chosen(m[1] or m[2], m[3] or m[4], m[5] or m[6], m.group()), text)
-        text = _CHOOSE_ABOVE.sub(lambda m: _chosen(m[1] or m[2], m[5] or m[6], m[3] or m[4], m.group()), text)
-        text = _CHOOSE_BEFORE.sub(lambda m: _chosen(m[3] or m[4], m[1] or m[2], m[5] or m[6], m.group()), text)
-    return renotated(text)
+        text = _CHOOSE_AFTER.sub(
+            lambda m: _choice_count(m[1] or m[2], m[3] or m[4], m[5] or m[6], m.group()), text
+        )
+        text = _CHOOSE_ABOVE.sub(
+            lambda m: _choice_count(m[1] or m[2], m[5] or m[6], m[3] or m[4], m.group()), text
+        )
+        text = _CHOOSE_BEFORE.sub(
+            lambda m: _choice_count(m[3] or m[4], m[1] or m[2], m[5] or m[6], m.group()), text
+        )
+    return usual_notation(text)
 
 
-def _chosen(sign: str, total: str, taken: str, written: str) -> str:
+def _choice_count(sign: str, total: str, taken: str, written: str) -> str:
     """Write `C_{10}^3` and `{}_{10}C_3` as a binomial, `A_{10}^3` and `{}_{10}P_3` as a quotient of factorials.
 
     `C_1^2` is as likely the square of a constant.
@@ -149,7 +155,7 @@ def _chosen(sign: str, total: str, taken: str, written: str) -> str:
     return rf"\frac{{{total}!}}{{{int(total) - int(taken)}!}}"
 
 
-def _undecorated(text: str) -> str:
+def _without_decoration(text: str) -> str:
     """Remove colours, signs of conclusion before and marks of an end of proof behind."""
     if "color" in text:
         text = _COLOR.sub("", text)
@@ -170,7 +176,7 @@ def latinise(text: str) -> str:
     """Convert Unicode maths to LaTeX; other compatibility characters through NFKC. ASCII comes back unchanged."""
     if text.isascii():
         return text
-    text = _SCRIPT_RUN.sub(_script, text).translate(UNICODE)
+    text = _SCRIPT_RUN.sub(_unicode_script, text).translate(UNICODE)
     if "\\sqrt " in text:
         text = _BARE_ROOT.sub(r"\\sqrt{\1}", text)
     if text.isascii():
@@ -178,7 +184,7 @@ def latinise(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
-def key(text: str) -> str:
+def comparison_key(text: str) -> str:
     """Return the form in which two texts are the same answer whatever it means: no blanks, no decoration.
 
     Blanks between two digits go only where they part groups of three; elsewhere they stay as a mark.
@@ -188,7 +194,7 @@ def key(text: str) -> str:
     return _ONE_SIGN.sub(r"\1\2", _FRACTIONS.sub(r"\\frac", _BLANKS.sub("", text)))
 
 
-def _script(match: re.Match[str]) -> str:
+def _unicode_script(match: re.Match[str]) -> str:
     parts: list[str] = []
     mark = ""
     for char in match.group():
@@ -201,7 +207,7 @@ def _script(match: re.Match[str]) -> str:
     return "".join(parts) + "}"
 
 
-def _unwrap(text: str) -> str:
+def _unwrap_once(text: str) -> str:
     """Remove one wrapper that spans the whole text."""
     wrappers = _WRAPPERS if text.startswith("\\") else ()
     for opening in wrappers:

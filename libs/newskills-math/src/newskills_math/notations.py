@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from newskills_math.numerals import spelled
+from newskills_math.numerals import spelled_number
 
 _EXCEPTION = r"\$?(?:[a-z]\s?(?:=|\\neq?)\s?)?-?[\d./]{1,20}\$?"
 _VALUE = r"-?(?:\d[\d.,/]{0,20}|\\[dt]?frac\s?(?:\{\d{1,9}\}\s?\{\d{1,9}\}|\d\d))"
@@ -92,7 +92,7 @@ _IN_WORDS: tuple[tuple[re.Pattern[str], _Usual], ...] = (
         re.compile(
             rf"([A-Za-z]+(?:[- ][a-z]+){{0,4}}?) ((?:(?:square|cubic) )?(?:{_MEASURED})(?:e?s)?|feet|inches|children)"
         ),
-        lambda m: f"{spelled(m[1])}\\text{{ {m[2]}}}" if spelled(m[1]) else m[0],
+        lambda m: f"{spelled_number(m[1])}\\text{{ {m[2]}}}" if spelled_number(m[1]) else m[0],
     ),
     (re.compile(r"(\d{1,9}) in (\d{1,9})"), r"\\frac{\1}{\2}"),
     (re.compile(r"\$?(\d[\d,]{0,11})\$? out of (?:every )?\$?(\d[\d,]{0,11})\$?"), r"\\frac{\1}{\2}"),
@@ -100,7 +100,7 @@ _IN_WORDS: tuple[tuple[re.Pattern[str], _Usual], ...] = (
 _LONGEST = 120
 
 
-def renotated(text: str) -> str:
+def usual_notation(text: str) -> str:
     """Return the text in usual notation."""
     for mark, pattern, usual in _NOTATIONS:
         if mark in text:

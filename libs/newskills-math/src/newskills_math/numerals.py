@@ -29,36 +29,36 @@ _LONGEST = 60
 _SCALES = {"thousand": 1_000, "million": 1_000_000}
 
 
-def spelled(text: str) -> str | None:
+def spelled_number(text: str) -> str | None:
     """Return the number that the whole text spells, in digits; None for any other text."""
     if len(text) > _LONGEST or _WORDS.fullmatch(text) is None:
         return None
     words = text.lower().replace("-", " ").split()
     if words[-1] in _PARTS:
-        return _fraction(words)
-    value = _cardinal(words)
+        return _spelled_fraction(words)
+    value = _spelled_cardinal(words)
     if value is not None:
         return str(value)
     return None
 
 
-def _fraction(words: list[str]) -> str | None:
+def _spelled_fraction(words: list[str]) -> str | None:
     size = _PARTS[words[-1]]
     if words == ["half"]:
         return "\\frac{1}{2}"
     whole, parts = 0, words[:-1]
     if "and" in parts:
         at = parts.index("and")
-        whole, parts = _cardinal(parts[:at]) or 0, parts[at + 1 :]
+        whole, parts = _spelled_cardinal(parts[:at]) or 0, parts[at + 1 :]
         if not whole:
             return None
-    count = 1 if parts in (["a"], ["an"]) else _cardinal(parts)
+    count = 1 if parts in (["a"], ["an"]) else _spelled_cardinal(parts)
     if count:
         return f"\\frac{{{whole * size + count}}}{{{size}}}"
     return None
 
 
-def _cardinal(words: list[str]) -> int | None:
+def _spelled_cardinal(words: list[str]) -> int | None:
     """Add up thousands and millions, each with what stands before it."""
     total, group = 0, list[str]()
     largest = 1_000_000_000

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import reduce
 from itertools import permutations
 
-from newskills_math.syntax.nodes import Node, has, symbols
-from newskills_math.values.equal import differ_by_constant, rename
+from newskills_math.syntax.nodes import Node, has_kind, symbols
+from newskills_math.values.equal import differ_by_constant, rename_symbol
 
 _VARIABLES = frozenset("xytuvwzsrθ") | {"theta"}
 _ARBITRARY = re.compile(r"C|[CcKkA]_?\{?\d\}?")
@@ -45,10 +45,10 @@ _QUOTIENT = re.compile(
 )
 
 
-def terms(node: Node) -> list[Node]:
+def sum_terms(node: Node) -> list[Node]:
     """Return the terms of a sum; of anything else itself."""
     if node.kind == "add":
-        return [term for a in node.args for term in terms(a)]
+        return [term for a in node.args for term in sum_terms(a)]
     return [node]
 
 
@@ -60,15 +60,15 @@ def constants_alike(gold: Node, pred: Node) -> Iterator[Node]:
     if len(wanted) != len(got) or not 1 <= len(wanted) <= _MOST_CONSTANTS:
         return
     (new, *_), (old, *_) = wanted, got
-    if len(wanted) == 1 and (_one_letter(new, old, gold, pred) or _turns(new, old, gold, pred)):
-        yield rename(pred, old, new)
+    if len(wanted) == 1 and (_one_letter(new, old, gold, pred) or _differ_by_turns(new, old, gold, pred)):
+        yield rename_symbol(pred, old, new)
     elif _general_solution(wanted, got, gold) and not (
         got[0] in _FACTORS and _is_constant_of_integration(new, gold)
     ):
         for order in permutations(got):
             renamed = pred
             for name, other in zip(order, wanted, strict=True):
-                renamed = rename(renamed, name, other)
+                renamed = rename_symbol(renamed, name, other)
             yield renamed
 
 
@@ -86,7 +86,7 @@ def _one_letter(new: str, old: str, gold: Node, pred: Node) -> bool:
 
 def _is_constant_of_integration(name: str, tree: Node) -> bool:
     """Return whether it is added, once, to what else depends on variables only."""
-    parts = terms(tree)
+    parts = sum_terms(tree)
     others = [term for term in parts if term != Node("sym", name=name)]
     if len(others) != len(parts) - 1:
         return False
@@ -110,15 +110,15 @@ def _without_constant(tree: Node) -> Node | None:
         return None
     for name in ("C", "c", "K", "k"):
         if _is_constant_of_integration(name, tree):
-            others = [term for term in terms(tree) if term != Node("sym", name=name)]
+            others = [term for term in sum_terms(tree) if term != Node("sym", name=name)]
             return reduce(lambda first, second: Node("add", (first, second)), others)
     return None
 
 
-def _turns(new: str, old: str, gold: Node, pred: Node) -> bool:
+def _differ_by_turns(new: str, old: str, gold: Node, pred: Node) -> bool:
     """Return whether `π/4 + kπ` and `π/4 + nπ` differ in nothing but a letter for whole turns."""
     return {new, old} <= _TURNS and all(
-        tree.kind == "add" and len(symbols(tree)) == 1 and has(tree, "const") for tree in (gold, pred)
+        tree.kind == "add" and len(symbols(tree)) == 1 and has_kind(tree, "const") for tree in (gold, pred)
     )
 
 
@@ -130,7 +130,7 @@ def _general_solution(wanted: list[str], got: list[str], gold: Node) -> bool:
     arbitrary = arbitrary or (all(map(_GIVEN.fullmatch, wanted)) and all(map(_ARBITRARY.fullmatch, got)))
     return (
         arbitrary
-        and (has(gold, "const") or has(gold, "fn"))
+        and (has_kind(gold, "const") or has_kind(gold, "fn"))
         and bool(variables)
         and variables <= _VARIABLES | {"y"}
     )
@@ -162,9 +162,9 @@ def _with_letter(text: str, ours: set[str], theirs: set[str]) -> str:
     if len(ours) != 1 or len(theirs) != 1 or ours == theirs:
         return text
     (old,), (new,) = ours, theirs
-    if _occurrences(new).search(text):
+    if _letter_pattern(new).search(text):
         return text
-    return _occurrences(old).sub(new, text)
+    return _letter_pattern(old).sub(new, text)
 
 
 def _with_constant_of(gold: str, pred: str) -> tuple[str, str]:
@@ -175,13 +175,13 @@ def _with_constant_of(gold: str, pred: str) -> tuple[str, str]:
     pred = pred[: constant.start()]
     if wanted is not None:
         gold = gold[: wanted.start()]
-    letters = {letter for letter in "abcdkABCDK" if _occurrences(letter).search(gold)}
-    if len(letters) == 1 and not _occurrences(letter := letters.pop()).search(pred):
-        pred = _occurrences(constant["name"]).sub(letter, pred)
+    letters = {letter for letter in "abcdkABCDK" if _letter_pattern(letter).search(gold)}
+    if len(letters) == 1 and not _letter_pattern(letter := letters.pop()).search(pred):
+        pred = _letter_pattern(constant["name"]).sub(letter, pred)
     return pred, gold
 
 
-def _occurrences(letter: str) -> re.Pattern[str]:
+def _letter_pattern(letter: str) -> re.Pattern[str]:
     """Find a letter as a variable, also before another (`kx`)."""
     return re.compile(rf"(?<![a-zA-Z\\]){letter}(?![a-zA-Z]{{2}})")
 
@@ -192,18 +192,18 @@ def with_bound_name(gold: Node, pred: Node) -> Node:
     if condition.kind == other.kind == "rel" and condition.args[0].kind == other.args[0].kind == "sym":
         new, old = condition.args[0].name, other.args[0].name
         if new not in symbols(pred) and old not in symbols(element):
-            return rename(pred, old, new)
+            return rename_symbol(pred, old, new)
     return pred
 
 
 def with_primes(pred: str, gold: str) -> tuple[str, str]:
     """Write `dy/dx` as `y'`, where only one of them writes derivatives as quotients and the other with primes."""
     if "'" in gold and "'" not in pred:
-        return _QUOTIENT.sub(_primed, pred), gold
+        return _QUOTIENT.sub(_with_primes, pred), gold
     if "'" in pred and "'" not in gold:
-        return pred, _QUOTIENT.sub(_primed, gold)
+        return pred, _QUOTIENT.sub(_with_primes, gold)
     return pred, gold
 
 
-def _primed(match: re.Match[str]) -> str:
+def _with_primes(match: re.Match[str]) -> str:
     return match["function"] + "'" * int(match["order"] or 1)

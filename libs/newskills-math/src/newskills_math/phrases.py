@@ -105,12 +105,12 @@ def is_hedge(words: list[str]) -> bool:
 
 def same_phrase(gold: str, pred: str) -> bool:
     """Return whether two texts in plain words say the same but for what stands around one of them."""
-    if (behaviour := _behaviour(gold)) and behaviour == _behaviour(pred):
+    if (behaviour := _series_behaviour(gold)) and behaviour == _series_behaviour(pred):
         return True
-    return any(short in _shorter(long) for short, long in ((gold, pred), (pred, gold)))
+    return any(short in _shorter_forms(long) for short, long in ((gold, pred), (pred, gold)))
 
 
-def _behaviour(text: str) -> str:
+def _series_behaviour(text: str) -> str:
     """Tell how a series behaves, in one form of many; '' for anything else."""
     match = _LIMIT.fullmatch(_without_lead(text)) or _LIMIT.fullmatch(text)
     if match is None or (match["before"] and match["behind"]):
@@ -131,7 +131,7 @@ def _without_lead(text: str) -> str:
     return text
 
 
-def _weekday(text: str) -> str:
+def _weekday_name(text: str) -> str:
     """Return `monday` for `on Mondays` and `Mon`; '' for anything else."""
     if (match := _WEEKDAY.fullmatch(text)) is None:
         return ""
@@ -141,8 +141,8 @@ def _weekday(text: str) -> str:
     return ""
 
 
-def _shorter(text: str) -> tuple[str, ...]:
+def _shorter_forms(text: str) -> tuple[str, ...]:
     """Return the forms of the text without what stands before it, and without the noun behind."""
     bare = _without_lead(text)
-    forms = (SYNONYMS.get(bare, bare), _NOUN.sub("", bare), _weekday(bare))
+    forms = (SYNONYMS.get(bare, bare), _NOUN.sub("", bare), _weekday_name(bare))
     return tuple(form for form in forms if form and form != text)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from newskills_math.syntax.nodes import Node, walk
+from newskills_math.syntax.nodes import Node, walk_tree
 
 _TRANSPOSES = frozenset({"T", "H", "*", "dagger"})
 _DIMENSIONS = frozenset("MLTIJNK")
@@ -44,7 +44,7 @@ def same_order(gold: Node, pred: Node) -> bool | None:
     if not (_is_run(gold) or _is_of_matrices(gold)):
         return None
     try:
-        return _expanded(gold) == _expanded(pred)
+        return _expand_product(gold) == _expand_product(pred)
     except _NoWords:
         return None
 
@@ -58,7 +58,7 @@ def is_ranking(items: Sequence[Node]) -> bool:
 
 def _is_run(node: Node) -> bool:
     """Return whether it is letters written one after another, of a word or a sequence."""
-    letters = _letters(node)
+    letters = _product_factors(node)
     if len(letters) < 2 or any(len(letter) > 1 for letter in letters):
         return False
     if letters[0].isupper():
@@ -67,13 +67,13 @@ def _is_run(node: Node) -> bool:
     return len(run) > 2 and run.isascii() and run.islower() and not _reads_as_product(run)
 
 
-def _letters(node: Node) -> tuple[str, ...]:
+def _product_factors(node: Node) -> tuple[str, ...]:
     """Return the factors of a product that is written without signs; empty for anything else."""
     if node.kind == "sym" or (node.kind == "const" and node.name in ("e", "i")):
         return (node.name,)
     if node.kind != "mul" or node.name:
         return ()
-    first, second = (_letters(factor) for factor in node.args)
+    first, second = (_product_factors(factor) for factor in node.args)
     if first and second:
         return first + second
     return ()
@@ -87,11 +87,13 @@ def _reads_as_product(run: str) -> bool:
 def _is_of_matrices(node: Node) -> bool:
     if node.kind not in ("mul", "add", "neg", "pow", "div"):
         return False
-    parts = list(walk(node))
+    parts = list(walk_tree(node))
     names = {part.name.removeprefix("vec ") for part in parts if part.kind == "sym"} - _TRANSPOSES
     if not any(len(name) == 1 and name.isupper() for name in names):
         return False
-    marks = {_mark(part.args[1]) for part in parts if part.kind == "pow" and _is_capital(part.args[0])} - {""}
+    marks = {_matrix_mark(part.args[1]) for part in parts if part.kind == "pow" and _is_capital(part.args[0])} - {
+        ""
+    }
     if marks and (len(names) > 1 or marks != {"inverse"}):
         return all(name.isupper() for name in names) and not names <= _DIMENSIONS
     return node.kind == "add" and _goes_both_ways(node)
@@ -107,7 +109,7 @@ def _is_capital(node: Node) -> bool:
     return node.kind == "sym" and len(name) == 1 and name.isupper()
 
 
-def _mark(exponent: Node) -> str:
+def _matrix_mark(exponent: Node) -> str:
     """Return what `-1` or `T` above a matrix does to it; empty for a power."""
     if exponent.kind == "neg" and exponent.args[0].kind == "num" and exponent.args[0].value == 1:
         return "inverse"
@@ -119,14 +121,14 @@ def _mark(exponent: Node) -> str:
 def _goes_both_ways(node: Node) -> bool:
     """Return whether two terms have the same capitals in another order."""
     try:
-        words = [tuple(name for name, _, _ in word) for word in _expanded(node)]
+        words = [tuple(name for name, _, _ in word) for word in _expand_product(node)]
     except _NoWords:
         return False
     words = [word for word in words if len(word) > 1 and all(name[-1:].isupper() for name in word)]
     return len({tuple(sorted(word)) for word in words}) < len(words)
 
 
-def _expanded(node: Node) -> _Terms:
+def _expand_product(node: Node) -> _Terms:
     """Return the sum of products that a tree is when no factors are exchanged. Raises _NoWords."""
     match node.kind:
         case "num":
@@ -136,19 +138,19 @@ def _expanded(node: Node) -> _Terms:
         case "sym" | "const" if node.name not in ("pi", "inf", "dots", "empty"):
             return {((node.name, False, ""),): Fraction(1)}
         case "neg":
-            return _sum([(_expanded(node.args[0]), Fraction(-1))])
+            return _sum_terms([(_expand_product(node.args[0]), Fraction(-1))])
         case "add":
-            return _sum([(_expanded(arg), Fraction(1)) for arg in node.args])
+            return _sum_terms([(_expand_product(arg), Fraction(1)) for arg in node.args])
         case "mul":
-            return _product(_expanded(node.args[0]), _expanded(node.args[1]))
+            return _multiply_terms(_expand_product(node.args[0]), _expand_product(node.args[1]))
         case "div" if node.args[1].kind == "num" and node.args[1].value:
-            return _sum([(_expanded(node.args[0]), 1 / node.args[1].value)])
+            return _sum_terms([(_expand_product(node.args[0]), 1 / node.args[1].value)])
         case "pow":
-            return _power(_expanded(node.args[0]), node.args[1])
+            return _power_of_terms(_expand_product(node.args[0]), node.args[1])
     raise _NoWords
 
 
-def _sum(parts: list[tuple[_Terms, Fraction]]) -> _Terms:
+def _sum_terms(parts: list[tuple[_Terms, Fraction]]) -> _Terms:
     total: _Terms = {}
     for terms, factor in parts:
         for word, count in terms.items():
@@ -156,39 +158,39 @@ def _sum(parts: list[tuple[_Terms, Fraction]]) -> _Terms:
     return {word: count for word, count in total.items() if count}
 
 
-def _product(left: _Terms, right: _Terms) -> _Terms:
+def _multiply_terms(left: _Terms, right: _Terms) -> _Terms:
     if len(left) * len(right) > _MOST_TERMS:
         raise _NoWords
     parts = [
-        ({_reduced(first + second): a * b}, Fraction(1))
+        ({_cancel_inverses(first + second): a * b}, Fraction(1))
         for first, a in left.items()
         for second, b in right.items()
     ]
-    return _sum(parts)
+    return _sum_terms(parts)
 
 
-def _reduced(word: tuple[_Factor, ...]) -> tuple[_Factor, ...]:
+def _cancel_inverses(word: tuple[_Factor, ...]) -> tuple[_Factor, ...]:
     """Remove factors beside their own inverses."""
     if len(word) > _MOST_FACTORS:
         raise _NoWords
     for at, (first, second) in enumerate(pairwise(word)):
         if first[0] == second[0] and first[2] == second[2] and first[1] != second[1]:
-            return _reduced(word[:at] + word[at + 2 :])
+            return _cancel_inverses(word[:at] + word[at + 2 :])
     return word
 
 
-def _power(base: _Terms, exponent: Node) -> _Terms:
-    if mark := _mark(exponent):
-        return _marked(base, mark)
+def _power_of_terms(base: _Terms, exponent: Node) -> _Terms:
+    if mark := _matrix_mark(exponent):
+        return _apply_mark(base, mark)
     if exponent.kind != "num" or exponent.value.denominator != 1 or not 0 < exponent.value <= _MOST_POWER:
         raise _NoWords
     power = base
     for _ in range(int(exponent.value) - 1):
-        power = _product(power, base)
+        power = _multiply_terms(power, base)
     return power
 
 
-def _marked(base: _Terms, mark: str) -> _Terms:
+def _apply_mark(base: _Terms, mark: str) -> _Terms:
     """Return the inverse of one product, or the transposes of all: the factors change sides."""
     if mark == "inverse" and len(base) != 1:
         raise _NoWords

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from newskills_math.syntax.multiples import COLLECTIVES, COUNTED_TOGETHER, JOINED_MULTIPLIERS
-from newskills_math.syntax.nodes import Node, number
+from newskills_math.syntax.nodes import Node, number_node
 from newskills_math.syntax.tables import FILLERS, LAST_WORDS, NUMBER_WORDS, UNITS, VALUE_WORDS
 
 _POWER = re.compile(r"(square|sq|cubic|cu)?\s*([a-z$¢°/]+?)\s*(?:\^(\d))?$")
@@ -29,31 +29,31 @@ class Quantity(NamedTuple):
     mark: str = ""
 
 
-def quantity(node: Node) -> Quantity:
+def read_quantity(node: Node) -> Quantity:
     match node.kind:
         case "neg":
-            inner = quantity(node.args[0])
+            inner = read_quantity(node.args[0])
             return inner._replace(value=Node("neg", (inner.value,)))
         case "unit":
-            inner = quantity(node.args[0])
-            dimension, factor = unit(node.name)
+            inner = read_quantity(node.args[0])
+            dimension, factor = read_unit(node.name)
             return Quantity(inner.value, dimension, factor, inner.mark)
         case "percent" | "deg":
             return Quantity(node.args[0], mark=node.kind)
         case "add":
-            parts = [quantity(a) for a in node.args]
+            parts = [read_quantity(a) for a in node.args]
             dimensions = {p.dimension for p in parts}
             if len(dimensions) == 1 and dimensions & {d for d, _ in UNITS.values()}:
-                scaled = [Node("mul", (number(p.factor), p.value)) for p in parts]
+                scaled = [Node("mul", (number_node(p.factor), p.value)) for p in parts]
                 return Quantity(Node("add", tuple(scaled)), parts[0].dimension)
     return Quantity(node)
 
 
-def compound(node: Node) -> Node | None:
+def read_compound(node: Node) -> Node | None:
     """Read `2 hours and 30 minutes` as one quantity: units of one kind, each smaller than the one before; else None."""
     if any(a.kind != "unit" for a in node.args) or node.name == "or":
         return None
-    units = [unit(a.name) for a in node.args]
+    units = [read_unit(a.name) for a in node.args]
     falling = all(a[1] > b[1] for a, b in pairwise(units))
     if len({dimension for dimension, _ in units}) > 1 or units[0][0].startswith("?") or not falling:
         return None
@@ -62,7 +62,7 @@ def compound(node: Node) -> Node | None:
 
 def is_sum(node: Node) -> bool:
     """Return whether the terms of a sum are all of one known kind (`5 ft + 3 in`), so that they add up."""
-    return quantity(node).dimension != ""
+    return read_quantity(node).dimension != ""
 
 
 def is_counted(node: Node) -> bool:
@@ -70,10 +70,10 @@ def is_counted(node: Node) -> bool:
     return node.kind == "unit" and node.args[0].kind == "num"
 
 
-def pair(gold: Node, pred: Node) -> tuple[Quantity, Quantity]:
+def read_pair(gold: Node, pred: Node) -> tuple[Quantity, Quantity]:
     """Read both as quantities; a letter such as the m of `5 m` is a unit where the other side has one of that kind."""
-    multiplied = _multiplied(pred) if gold.kind == "num" else pred
-    g, p = quantity(gold), quantity(multiplied)
+    multiplied = _apply_multiplier(pred) if gold.kind == "num" else pred
+    g, p = read_quantity(gold), read_quantity(multiplied)
     if g.dimension and not p.dimension:
         p = _letter_as_unit(p, g)
     elif p.dimension and not g.dimension:
@@ -81,32 +81,32 @@ def pair(gold: Node, pred: Node) -> tuple[Quantity, Quantity]:
     return g, p
 
 
-def _multiplied(node: Node) -> Node:
+def _apply_multiplier(node: Node) -> Node:
     """Read `1.5M` beside a number: no product with a variable."""
     if node.kind == "mul" and node.args[0].kind == "num" and node.args[1].kind == "sym":
         factor = JOINED_MULTIPLIERS.get(node.args[1].name)
         if factor is None:
             return node
-        return Node("mul", (node.args[0], number(factor)))
+        return Node("mul", (node.args[0], number_node(factor)))
     return node
 
 
 def _letter_as_unit(loose: Quantity, other: Quantity) -> Quantity:
     node = loose.value
     if node.kind == "mul" and node.args[1].kind == "sym" and node.args[1].name.lower() in UNITS:
-        dimension, factor = unit(node.args[1].name)
+        dimension, factor = read_unit(node.args[1].name)
         if dimension == other.dimension:
             return Quantity(node.args[0], dimension, factor)
     return loose
 
 
-def unit(text: str) -> tuple[str, Fraction]:
+def read_unit(text: str) -> tuple[str, Fraction]:
     """Return (dimension, factor to its base) of a unit's name; for any other words they themselves behind a `?`."""
     name = text.lower().strip(" .").replace(" per ", "/")
     for candidate in (name.replace(" ", ""), name):
-        if (unit_and_factor := _lookup(candidate)) is not None:
+        if (unit_and_factor := _look_up_unit(candidate)) is not None:
             return unit_and_factor[0], Fraction(unit_and_factor[1])
-    if (match := _POWER.fullmatch(name)) is not None and (unit_and_factor := _lookup(match[2])) is not None:
+    if (match := _POWER.fullmatch(name)) is not None and (unit_and_factor := _look_up_unit(match[2])) is not None:
         exponent = int(match[3] or _EXPONENT_WORDS.get(match[1] or "", 1))
         if unit_and_factor[0] == "length" or exponent == 1:
             if exponent > 1:
@@ -117,14 +117,14 @@ def unit(text: str) -> tuple[str, Fraction]:
     return "?" + name, Fraction(1)
 
 
-def _lookup(name: str) -> tuple[str, str] | None:
+def _look_up_unit(name: str) -> tuple[str, str] | None:
     for form in (name, name.removesuffix("s"), name.removesuffix("es")):
         if form in UNITS:
             return UNITS[form]
     return None
 
 
-def comparable(gold: Quantity, pred: Quantity) -> bool:
+def are_comparable(gold: Quantity, pred: Quantity) -> bool:
     """Return whether two units fit: known ones must measure the same thing; other words must be the same, or say
     nothing about the value.
 
@@ -132,11 +132,11 @@ def comparable(gold: Quantity, pred: Quantity) -> bool:
     """
     g, p = gold.dimension, pred.dimension
     if not g.startswith("?") and not p.startswith("?"):
-        may_stand = all(_takes(mark, unit) for mark in (gold.mark, pred.mark) for unit in (g, p))
+        may_stand = all(_mark_fits(mark, unit) for mark in (gold.mark, pred.mark) for unit in (g, p))
         return may_stand and (not g or not p or g == p)
     if (not g or not p) and "sym" in (gold.value.kind, pred.value.kind):
         return False
-    mine, other = _content(g), _content(p)
+    mine, other = _content_words(g), _content_words(p)
     if mine and other and not (mine <= other or other <= mine):
         return False
     if any(word in VALUE_WORDS or _is_another_number(word) for word in mine ^ other):
@@ -144,7 +144,7 @@ def comparable(gold: Quantity, pred: Quantity) -> bool:
     return not (other - mine) & COLLECTIVES or bool(other & COUNTED_TOGETHER)
 
 
-def _takes(mark: str, dimension: str) -> bool:
+def _mark_fits(mark: str, dimension: str) -> bool:
     """Return whether what is marked as a percentage or as degrees may have that unit, or be what has it."""
     return not mark or not dimension or (mark == "deg" and dimension in _OF_DEGREES)
 
@@ -154,7 +154,7 @@ def _is_another_number(word: str) -> bool:
     return word[:1].isdigit() or NUMBER_WORDS.get(word, 1) != 1
 
 
-def _content(words: str) -> frozenset[str]:
+def _content_words(words: str) -> frozenset[str]:
     """Return the words that say something, in the singular; where a noun follows, `even` and its like do not."""
     plain = _LEFT_OVER.sub("", words.lstrip("?")).replace("/", " ").replace(".", "")
     words_of_text = [w.strip("(),:;") for w in plain.split()]
@@ -166,17 +166,20 @@ def _content(words: str) -> frozenset[str]:
     return frozenset(w if len(w) <= 3 or w in VALUE_WORDS else w.removesuffix("s") for w in kept if w)
 
 
-def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
+def value_readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
     """Yield pairs of plain values of which one must agree.
 
     A percentage is its number or a hundredth of it, an angle in degrees its number or its value in radians, a
     quantity its number in its own unit, or in the other's.
     """
     if gold.dimension == pred.dimension != "" and gold.factor != pred.factor:
-        yield Node("mul", (number(gold.factor), gold.value)), Node("mul", (number(pred.factor), pred.value))
+        yield (
+            Node("mul", (number_node(gold.factor), gold.value)),
+            Node("mul", (number_node(pred.factor), pred.value)),
+        )
         return
     if {(gold.dimension, gold.mark), (pred.dimension, pred.mark)} == {("angle", ""), ("", "deg")}:
-        yield _radians(gold), _radians(pred)
+        yield _in_radians(gold), _in_radians(pred)
         return
     if gold.mark and pred.mark and gold.mark != pred.mark:
         return
@@ -193,7 +196,7 @@ def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
                 yield (value, other)
 
 
-def _radians(angle: Quantity) -> Node:
+def _in_radians(angle: Quantity) -> Node:
     if angle.mark == "deg":
         return Node("deg", (angle.value,))
     return angle.value

@@ -42,7 +42,7 @@ def same_residues(pred: str, gold: str) -> bool | None:
     """
     if "mod" not in pred and "mod" not in gold:
         return None
-    first, second = _classes(pred), _classes(gold)
+    first, second = _read_classes(pred), _read_classes(gold)
     for classes, bare in ((second, pred), (first, gold)):
         if classes is not None and bare.lstrip("-").isdecimal():
             return not classes.name and (int(bare),) == classes.residues and 0 <= int(bare) < classes.modulus
@@ -64,7 +64,7 @@ def same_residues(pred: str, gold: str) -> bool | None:
     return ours == theirs
 
 
-def _classes(text: str) -> _Classes | None:
+def _read_classes(text: str) -> _Classes | None:
     if (match := _CLASSES.fullmatch(text)) is not None:
         listed = match["residues"]
         residues = [int(residue) for residue in listed.replace("\\pm", "").split(",")]

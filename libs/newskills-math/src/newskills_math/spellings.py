@@ -11,7 +11,7 @@ _PLAIN_FRACTION = re.compile(r"\\frac\{(\d+)\}\{(\d+)\}")
 _MIXED = re.compile(r"\d\s*\\frac")
 
 
-def spellings(answer: str) -> Iterator[str]:
+def answer_spellings(answer: str) -> Iterator[str]:
     """Yield `answer` in blanks, dollars, a box, other brackets and fractions; integers also with commas and units.
 
     >>> list(spellings("1234"))[-4:]

@@ -7,36 +7,36 @@ from collections import Counter
 from collections.abc import Sequence
 
 from newskills_math import quantities
-from newskills_math.chains import chain, is_constant, shows_enough
+from newskills_math.chains import is_constant, read_chain, shows_enough
 from newskills_math.numerals import same_numeral
-from newskills_math.parameters import constants_alike, same_antiderivative, terms, with_bound_name
+from newskills_math.parameters import constants_alike, same_antiderivative, sum_terms, with_bound_name
 from newskills_math.products import is_ranking, same_order
 from newskills_math.relations import (
     LabelledValue,
     all_named,
     by_solution,
     has_equations,
-    labelled,
+    labelled_value,
     labels_of,
     same_relation,
-    statements,
+    split_statements,
     value_of,
     values_of,
     with_every_name,
     without_label,
 )
 from newskills_math.syntax.labels import are_other_points
-from newskills_math.syntax.nodes import Node, has, number, replace, symbols
+from newskills_math.syntax.nodes import Node, has_kind, number_node, replace_nodes, symbols
 from newskills_math.values.equal import Options, same_value
 from newskills_math.values.intervals import (
     NoRealSet,
     are_joined_and_apart,
     looks_like_one,
     real_set,
-    repeats,
+    repeats_member,
     same_set,
 )
-from newskills_math.words import option_letter, same_words, words
+from newskills_math.words import option_letter, plain_words, same_words
 
 MAX_ITEMS = 300
 MAX_UNORDERED = 60
@@ -45,16 +45,16 @@ _HALF_OPEN = ("(]", "[)")
 _COLLECTIONS = frozenset({"list", "set", "tuple"})
 
 
-def same(gold: Node, pred: Node, options: Options) -> bool | None:
+def are_same(gold: Node, pred: Node, options: Options) -> bool | None:
     """Return whether both are the same: True, False or None (cannot tell). Gold decides what must be said: labels and
     units may be missing in `pred`."""
     if gold == pred:
         return True
-    gold, pred = _settle(gold), _settle(pred)
+    gold, pred = _settle_unions(gold), _settle_unions(pred)
     if gold.kind == "text" or pred.kind == "text":
         return _same_text(gold, pred)
-    if has(gold, "pm") or has(pred, "pm"):
-        return same(_spread(gold), _spread(pred), options)
+    if has_kind(gold, "pm") or has_kind(pred, "pm"):
+        return are_same(_spread_answers(gold), _spread_answers(pred), options)
     if (verdict := _by_conjunction(gold, pred, options)) is not None:
         return verdict
     if (verdict := _by_names(gold, pred, options)) is not None:
@@ -74,7 +74,7 @@ def same(gold: Node, pred: Node, options: Options) -> bool | None:
     if gold.kind == pred.kind == "ratio" and max(len(gold.args), len(pred.args)) > 2:
         return _same_ratio(gold, pred, options)
     if gold.kind == "rel" or pred.kind == "rel":
-        return same_relation(gold, pred, lambda a, b: same(a, b, options))
+        return same_relation(gold, pred, lambda a, b: are_same(a, b, options))
     return same_expression(gold, pred, options)
 
 
@@ -87,46 +87,46 @@ def _by_conjunction(gold: Node, pred: Node, options: Options) -> bool | None:
         is_logic = any(a.kind == "sym" or (a.kind == "rel" and a.name != "=") for a in stated)
         return False if is_logic and {gold.name, pred.name} == {"and", "or"} else None
     first, *others = pred.args
-    if pred.name == "or" and gold.kind not in _COLLECTIONS and all(same(first, a, options) for a in others):
-        return same(gold, first, options)
+    if pred.name == "or" and gold.kind not in _COLLECTIONS and all(are_same(first, a, options) for a in others):
+        return are_same(gold, first, options)
     return None
 
 
-def _settle(node: Node) -> Node:
+def _settle_unions(node: Node) -> Node:
     """Make finite unions one set, one-element collections their element, words that mean maths their meaning."""
     if node.kind == "text":
-        meaning = words(node.name)
+        meaning = plain_words(node.name)
         if meaning in ("∅", "ℝ"):
             return Node("const", name="empty" if meaning == "∅" else meaning)
         if meaning == "infinite":
             return Node("const", name="inf")
-        return number(int(meaning)) if meaning.isdecimal() and meaning.isascii() else node
+        return number_node(int(meaning)) if meaning.isdecimal() and meaning.isascii() else node
     if node.kind == "union":
-        parts = [_settle(a) for a in node.args]
+        parts = [_settle_unions(a) for a in node.args]
         if all(p.kind == "set" for p in parts):
             return Node("set", tuple(a for p in parts for a in p.args))
     if node.kind in ("set", "list") and len(node.args) == 1 and not _is_set_of_sets(node):
-        return _settle(node.args[0])
+        return _settle_unions(node.args[0])
     if node.kind == "matrix" and len(node.args) == len(node.args[0].args) == 1:
-        return _settle(node.args[0].args[0])
+        return _settle_unions(node.args[0].args[0])
     if node.kind == "list":
         node = with_every_name(node)
-        return quantities.compound(node) or by_solution(node)
+        return quantities.read_compound(node) or by_solution(node)
     if (
         node.kind == "tuple"
         and len(node.args) == 1
         and node.args[0].kind != "tuple"
         and node.name not in _HALF_OPEN
     ):
-        return _settle(node.args[0])
+        return _settle_unions(node.args[0])
     if node.kind == "tuple" and node.args and node.name == "[]" and all(a.kind == "tuple" for a in node.args):
         widths = {len(a.args) for a in node.args}
         if len(widths) == 1 and all(a.name == "[]" for a in node.args):
             return Node("matrix", node.args)
     if node.kind == "matrix" and len(node.args) == 1 and len(node.args[0].args) == 1:
-        return _settle(node.args[0].args[0])
-    if node.kind in ("mul", "neg", "div") and has(node, "matrix"):
-        return _scaled(node)
+        return _settle_unions(node.args[0].args[0])
+    if node.kind in ("mul", "neg", "div") and has_kind(node, "matrix"):
+        return _expand_scalars(node)
     return node
 
 
@@ -136,16 +136,16 @@ def _is_set_of_sets(node: Node) -> bool:
     return node.kind == "set" and (member.kind == "set" or member == Node("const", name="empty"))
 
 
-def _scaled(node: Node) -> Node:
+def _expand_scalars(node: Node) -> Node:
     """Expand a scalar times a matrix."""
     if node.kind == "neg":
-        factor, matrix = number(-1), _settle(node.args[0])
+        factor, matrix = number_node(-1), _settle_unions(node.args[0])
     elif node.kind == "div":
-        factor, matrix = Node("div", (number(1), node.args[1])), _settle(node.args[0])
+        factor, matrix = Node("div", (number_node(1), node.args[1])), _settle_unions(node.args[0])
     else:
-        first, second = _settle(node.args[0]), _settle(node.args[1])
+        first, second = _settle_unions(node.args[0]), _settle_unions(node.args[1])
         factor, matrix = (first, second) if second.kind == "matrix" else (second, first)
-    if matrix.kind != "matrix" or has(factor, "matrix"):
+    if matrix.kind != "matrix" or has_kind(factor, "matrix"):
         return node
     rows = tuple(
         Node("tuple", tuple(Node("mul", (factor, cell)) for cell in row.args), name="[]") for row in matrix.args
@@ -163,30 +163,30 @@ def _same_text(gold: Node, pred: Node) -> bool | None:
     return False
 
 
-def _spread(node: Node) -> Node:
+def _spread_answers(node: Node) -> Node:
     """Split what stands for several answers: every ± becomes two answers; a list is spread item by item."""
     if node.kind in ("list", "set"):
         items: list[Node] = []
         for arg in node.args:
-            spread = _spread(arg)
+            spread = _spread_answers(arg)
             items.extend(spread.args if spread is not arg and spread.kind == "list" else (spread,))
         return Node(node.kind, tuple(items), name=node.name)
-    if not has(node, "pm"):
+    if not has_kind(node, "pm"):
         return node
     if node.kind == "rel" and len(node.args) == 2 and node.args[1].kind in ("list", "set"):
-        return Node("rel", (node.args[0], _spread(node.args[1])), name=node.name)
-    plus, minus = _signed(node, upper=True), _signed(node, upper=False)
+        return Node("rel", (node.args[0], _spread_answers(node.args[1])), name=node.name)
+    plus, minus = _choose_sign(node, upper=True), _choose_sign(node, upper=False)
     return Node("list", (plus, minus), name=",")
 
 
-def _signed(node: Node, *, upper: bool) -> Node:
+def _choose_sign(node: Node, *, upper: bool) -> Node:
     def choose(n: Node) -> Node | None:
         if n.kind != "pm":
             return None
-        left, right = (_signed(a, upper=upper) for a in n.args)
+        left, right = (_choose_sign(a, upper=upper) for a in n.args)
         return Node("add", (left, right if (n.name == "±") == upper else Node("neg", (right,))))
 
-    return replace(node, choose)
+    return replace_nodes(node, choose)
 
 
 def _by_names(gold: Node, pred: Node, options: Options) -> bool | None:
@@ -197,24 +197,24 @@ def _by_names(gold: Node, pred: Node, options: Options) -> bool | None:
     """
     if "rel" not in (gold.kind, pred.kind):
         return None
-    wanted, got = statements(gold), statements(pred)
+    wanted, got = split_statements(gold), split_statements(pred)
     if wanted and pred.kind == "rel":
-        sides = chain(pred)
+        sides = read_chain(pred)
         stated = [] if sides is None else [Node("rel", (side, sides.value), name="=") for side in sides.names]
-        return _all_of([_any_of([same(member, other, options) for other in stated]) for member in wanted])
+        return _all_of([_any_of([are_same(member, other, options) for other in stated]) for member in wanted])
     if wanted:
-        return same(Node("list", wanted, name=","), pred, options) if pred.kind in _COLLECTIONS else False
+        return are_same(Node("list", wanted, name=","), pred, options) if pred.kind in _COLLECTIONS else False
     if got and gold.kind in _COLLECTIONS:
-        return same(gold, Node("list", got, name=","), options)
+        return are_same(gold, Node("list", got, name=","), options)
     if gold.kind == "rel":
-        return _any_of([same(gold, member, options) for member in got]) if got else None
+        return _any_of([are_same(gold, member, options) for member in got]) if got else None
     value = value_of(pred)
     return None if value is None else _same_stated(LabelledValue("", gold), value, options)
 
 
 def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
     """Compare `x = 5` with 5, where one side says what it is a value of; both saying it must name the same thing."""
-    g, p = labelled(gold), labelled(pred)
+    g, p = labelled_value(gold), labelled_value(pred)
     if g is None and p is None:
         return _same_as_identity(gold, pred, options)
     if (g is None and gold.kind == "rel") or (p is None and pred.kind == "rel"):
@@ -225,19 +225,19 @@ def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
             return False
         if g.label != p.label and not (_is_graph(gold, pred) or _is_graph(pred, gold)):
             return None
-        if same(g.placed or g.value, p.placed or p.value, options):
+        if are_same(g.placed or g.value, p.placed or p.value, options):
             return True
     return _same_stated(g, p, options)
 
 
 def _same_stated(gold: LabelledValue, pred: LabelledValue, options: Options) -> bool | None:
     """Compare by value; or by the decimal that one of them itself gives for its value, in a reply with three digits."""
-    verdict = same(gold.value, pred.value, options)
+    verdict = are_same(gold.value, pred.value, options)
     if verdict:
         return True
-    if gold.shown is not None and same(gold.shown, pred.value, options):
+    if gold.shown is not None and are_same(gold.shown, pred.value, options):
         return True
-    if pred.shown is not None and shows_enough(pred.shown) and same(gold.value, pred.shown, options):
+    if pred.shown is not None and shows_enough(pred.shown) and are_same(gold.value, pred.shown, options):
         return True
     return verdict
 
@@ -256,7 +256,7 @@ def _same_as_identity(gold: Node, pred: Node, options: Options) -> bool | None:
         if equation.kind == "rel" and set(equation.name) == {"="} and other.kind not in ("rel", *_COLLECTIONS):
             *sides, last = equation.args
             if not any(map(is_constant, equation.args)) and all(same_value(a, last, options) for a in sides):
-                return same(other, last, options) if equation is pred else same(last, other, options)
+                return are_same(other, last, options) if equation is pred else are_same(last, other, options)
     return None
 
 
@@ -268,7 +268,7 @@ def _any_of(verdicts: Sequence[bool | None]) -> bool | None:
 
 def _same_set_of_reals(gold: Node, pred: Node) -> bool | None:
     try:
-        return repeats(gold) == repeats(pred) and same_set(real_set(gold), real_set(pred))
+        return repeats_member(gold) == repeats_member(pred) and same_set(real_set(gold), real_set(pred))
     except NoRealSet:
         return None
 
@@ -311,7 +311,7 @@ def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
             return True
         return False if gold.kind == "tuple" else _in_any_order(gold.args, pred.args, options)
     if gold.kind == "set" or pred.kind == "set":
-        return _in_any_order(_distinct(gold.args, options), _distinct(pred.args, options), options)
+        return _in_any_order(_distinct_items(gold.args, options), _distinct_items(pred.args, options), options)
     if gold.name == ";" or is_ranking(gold.args):
         return _in_order(gold.args, pred.args, options)
     return _in_any_order(gold.args, pred.args, options)
@@ -342,7 +342,7 @@ def _same_matrix(gold: Node, pred: Node, options: Options) -> bool | None:
     if other.kind == "tuple" or (other.kind == "list" and other.name == ","):
         left, right = (flat, other.args) if gold.kind == "matrix" else (other.args, flat)
         return _in_order(left, right, options)
-    return None if has(other, "sym") else False
+    return None if has_kind(other, "sym") else False
 
 
 def _same_ratio(gold: Node, pred: Node, options: Options) -> bool | None:
@@ -375,7 +375,7 @@ def _in_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> b
         return None
     verdict: bool | None = True
     for g, p in zip(gold, pred, strict=True):
-        is_same = same(g, p, options)
+        is_same = are_same(g, p, options)
         if is_same is False:
             return False
         if is_same is None:
@@ -410,8 +410,8 @@ def _in_any_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) 
 
 
 def _same_member(gold: Node, pred: Node, options: Options) -> bool | None:
-    """Compare two members as `same` does, but `{1}` in a collection is not 1."""
-    return False if (gold.kind == "set") != (pred.kind == "set") else same(gold, pred, options)
+    """Compare two members as `are_same` does, but `{1}` in a collection is not 1."""
+    return False if (gold.kind == "set") != (pred.kind == "set") else are_same(gold, pred, options)
 
 
 def _without_twins(gold: Sequence[Node], pred: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -429,14 +429,14 @@ def _without_twins(gold: Sequence[Node], pred: Sequence[Node]) -> tuple[list[Nod
     return left[0], left[1]
 
 
-def _distinct(items: Sequence[Node], options: Options) -> list[Node]:
+def _distinct_items(items: Sequence[Node], options: Options) -> list[Node]:
     """Remove repetitions; those written differently are looked for in short collections only."""
     kept = list(dict.fromkeys(items))
     if len(kept) > MAX_UNORDERED:
         return kept
     distinct: list[Node] = []
     for item in kept:
-        if not any(same(k, item, options) for k in distinct):
+        if not any(are_same(k, item, options) for k in distinct):
             distinct.append(item)
     return distinct
 
@@ -447,17 +447,22 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
         return in_order
     if gold.kind == "based" or pred.kind == "based":
         return same_numeral(gold, pred)
-    if has(gold, "app") != has(pred, "app"):
-        gold, pred = replace(gold, _counted), replace(pred, _counted)
+    if has_kind(gold, "app") != has_kind(pred, "app"):
+        gold, pred = replace_nodes(gold, _read_counting), replace_nodes(pred, _read_counting)
     if (infinite := _same_infinity(gold, pred)) is not None:
         return infinite
-    if gold.kind == pred.kind == "add" and has(gold, "unit") and has(pred, "unit") and not quantities.is_sum(gold):
-        return _in_any_order(terms(gold), terms(pred), options)
-    g, p = quantities.pair(gold, pred)
-    if not quantities.comparable(g, p):
+    if (
+        gold.kind == pred.kind == "add"
+        and has_kind(gold, "unit")
+        and has_kind(pred, "unit")
+        and not quantities.is_sum(gold)
+    ):
+        return _in_any_order(sum_terms(gold), sum_terms(pred), options)
+    g, p = quantities.read_pair(gold, pred)
+    if not quantities.are_comparable(g, p):
         return False
     verdict: bool | None = False
-    for a, b in quantities.readings(g, p):
+    for a, b in quantities.value_readings(g, p):
         is_same = same_value(a, b, options)
         if is_same is False and symbols(a) != symbols(b):
             renamed = (same_value(a, tree, options) for tree in constants_alike(a, b))
@@ -471,7 +476,7 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
     return verdict
 
 
-def _counted(node: Node) -> Node | None:
+def _read_counting(node: Node) -> Node | None:
     """Read `C(n, k)` as a binomial, `P(n, k)` as a quotient of factorials, where k may be chosen out of n."""
     if node.kind != "app" or node.name not in ("C", "P") or len(node.args) != 2:
         return None
@@ -481,7 +486,7 @@ def _counted(node: Node) -> Node | None:
     if node.name == "C":
         return Node("fn", (total, taken), name="binom")
     rest = Node("add", (total, Node("neg", (taken,))))
-    return Node("div", tuple(Node("fn", (size, number(1)), name="factorial") for size in (total, rest)))
+    return Node("div", tuple(Node("fn", (size, number_node(1)), name="factorial") for size in (total, rest)))
 
 
 def _same_infinity(gold: Node, pred: Node) -> bool | None:

@@ -18,7 +18,7 @@ def as_tuple(text: str, size: int = 0) -> str | None:
     components: dict[str, str] = {}
     at = 0
     for mark in _UNIT.finditer(text):
-        factor = _factor(text[at : mark.start()], first=not components)
+        factor = _read_factor(text[at : mark.start()], first=not components)
         if factor is None or mark["axis"] in components:
             return None
         components[mark["axis"]] = factor
@@ -29,20 +29,20 @@ def as_tuple(text: str, size: int = 0) -> str | None:
     return f"\\langle {', '.join(components.get(axis, '0') for axis in axes)} \\rangle"
 
 
-def _factor(text: str, *, first: bool) -> str | None:
+def _read_factor(text: str, *, first: bool) -> str | None:
     """Return what stands before a unit vector, with its sign; None where it is no factor, or where the sign is
     missing."""
     factor = _TIMES.sub("", text.strip().replace("−", "-"))
     sign, value = (factor[:1], factor[1:].strip()) if factor[:1] in ("+", "-") else ("", factor)
     if not sign and not first:
         return None
-    if _SIGN_WITHIN.search(value) and not _enclosed(value):
+    if _SIGN_WITHIN.search(value) and not _are_signs_enclosed(value):
         return None
     minus = "-" if sign == "-" else ""
     return minus + (value or "1")
 
 
-def _enclosed(value: str) -> bool:
+def _are_signs_enclosed(value: str) -> bool:
     """Return whether all signs stand in brackets or braces."""
     depth = 0
     for character in value:

@@ -8,40 +8,40 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from newskills_math.angles import same_angle
-from newskills_math.chains import by_sides, contradicts, known_sides
+from newskills_math.chains import by_sides, contradicts_itself, known_sides
 from newskills_math.choices import same_choice
 from newskills_math.clock import same_time
 from newskills_math.dates import same_date
 from newskills_math.divisions import same_ratio, same_remainder
 from newskills_math.extraction.prose import formula_in_prose
 from newskills_math.figures import same_figure
-from newskills_math.measurements import is_value, measure
-from newskills_math.normalise import key, latinise, tidy
+from newskills_math.measurements import is_value, read_measure
+from newskills_math.normalise import comparison_key, latinise, tidy_answer
 from newskills_math.parameters import same_conditions, with_primes
 from newskills_math.quantities import is_counted
 from newskills_math.residues import same_residues
-from newskills_math.structure import same
+from newskills_math.structure import are_same
 from newskills_math.syntax.labels import are_other_names
-from newskills_math.syntax.nodes import Node, TooBig, Unreadable, has, number, walk
+from newskills_math.syntax.nodes import Node, TooBig, Unreadable, has_kind, number_node, walk_tree
 from newskills_math.syntax.parser import parse
 from newskills_math.syntax.tables import HEDGES
 from newskills_math.syntax.units import SAME_NAME
 from newskills_math.values import symbolic
-from newskills_math.values.deadline import OutOfTime, is_limited, limited
+from newskills_math.values.deadline import OutOfTime, is_limited, run_limited
 from newskills_math.values.equal import Options
-from newskills_math.values.evaluate import context
-from newskills_math.values.exact import PlainNumber, close, plain
-from newskills_math.values.modular import beyond
+from newskills_math.values.evaluate import own_context
+from newskills_math.values.exact import PlainNumber, are_close, plain_number
+from newskills_math.values.modular import is_beyond_computing
 from newskills_math.values.one_integer import differ_in_one_integer
 from newskills_math.vectors import as_tuple
 from newskills_math.words import (
+    bare_option_letter,
     behind_letter,
     is_prose,
-    option,
     option_letter,
+    plain_words,
     same_letters,
     same_words,
-    words,
 )
 
 Verdict = tuple[bool | None, str]
@@ -79,16 +79,16 @@ _LONGEST_REMARK = 200
 def equal(pred: str, gold: str, options: Options = DEFAULT) -> Verdict:
     """Return (True | False | None, which step decided). None: undecided, never to be counted as wrong."""
     if len(pred) + len(gold) <= _CACHED_LENGTH:
-        return _cached(pred, gold, options)
-    return _decide(pred, gold, options)
+        return _decide_cached(pred, gold, options)
+    return _decide_equality(pred, gold, options)
 
 
 @lru_cache(maxsize=1 << 16)
-def _cached(pred: str, gold: str, options: Options) -> Verdict:
-    return _decide(pred, gold, options)
+def _decide_cached(pred: str, gold: str, options: Options) -> Verdict:
+    return _decide_equality(pred, gold, options)
 
 
-def _decide(pred: str, gold: str, options: Options) -> Verdict:
+def _decide_equality(pred: str, gold: str, options: Options) -> Verdict:
     at_sight = _at_sight(pred, gold, options)
     return at_sight or in_time(lambda: _worked_out(pred, gold, options), (gold,))
 
@@ -100,20 +100,22 @@ def in_time(work: Callable[[], Verdict], golds: Sequence[str]) -> Verdict:
     be what takes too long, and it is undecided.
     """
     try:
-        return limited(work, CPU_SECONDS)
+        return run_limited(work, CPU_SECONDS)
     except OutOfTime as end:
         if is_limited():
             raise
-        context.cache_clear()  # it may have been left with another precision
-        is_readable = all(_has_value(_tree(tidy(gold), True)) for gold in golds)
+        own_context.cache_clear()  # it may have been left with another precision
+        is_readable = all(_has_value(_parse_tree(tidy_answer(gold), True)) for gold in golds)
         verdict = False if is_readable else None
         return verdict, f"no time left in step {end.step}"
 
 
 def _worked_out(pred: str, gold: str, options: Options) -> Verdict:
-    verdict = _by_meaning(tidy(pred), tidy(gold), pred, options)
+    verdict = _by_meaning(tidy_answer(pred), tidy_answer(gold), pred, options)
     if not verdict[0] and "," not in gold and (pointed := _with_point(pred)):
-        again = _at_sight(pointed, gold, options) or _by_meaning(tidy(pointed), tidy(gold), pointed, options)
+        again = _at_sight(pointed, gold, options) or _by_meaning(
+            tidy_answer(pointed), tidy_answer(gold), pointed, options
+        )
         if again[0]:
             return (True, "decimal comma")
         return verdict
@@ -136,24 +138,24 @@ def _with_point(pred: str) -> str:
 
 def _at_sight(pred: str, gold: str, options: Options) -> Verdict | None:
     """Compare by the texts alone: the same number, text or option letter."""
-    a, b = plain(pred), plain(gold)
+    a, b = plain_number(pred), plain_number(gold)
     if a is not None and b is not None:
         return _same_plain(a, b, options), "exact"
     if max(len(pred), len(gold)) > MAX_LENGTH:
         return pred.strip() == gold.strip(), "length"
-    p, g = tidy(pred), tidy(gold)
+    p, g = tidy_answer(pred), tidy_answer(gold)
     if not p or not g:
         if p == g and pred.strip() == gold.strip():
             return (True, "identical")
         return (False, "empty")
     if p == g:
         return True, "identical"
-    a, b = plain(p), plain(g)
+    a, b = plain_number(p), plain_number(g)
     if a is not None and b is not None:
         return _same_plain(a, b, options), "exact"
-    if key(p) == key(g):
+    if comparison_key(p) == comparison_key(g):
         return True, "normalised"
-    if letter := option(g):
+    if letter := bare_option_letter(g):
         if option_letter(p) or not letter.isupper():
             if option_letter(p) == letter.upper():
                 return True, "option"
@@ -167,9 +169,9 @@ def _at_sight(pred: str, gold: str, options: Options) -> Verdict | None:
 def _by_meaning(p: str, g: str, raw: str, options: Options) -> Verdict:
     if (certain := _by_notation(p, g, options)) is not None:
         return certain
-    if (measured := _measured(p, g, options)) is not None:
+    if (measured := _compare_measurements(p, g, options)) is not None:
         return measured
-    return _read(*with_primes(*same_conditions(p, g)), raw, options)
+    return _compare_trees(*with_primes(*same_conditions(p, g)), raw, options)
 
 
 def _by_notation(p: str, g: str, options: Options) -> Verdict | None:
@@ -194,7 +196,7 @@ def _by_components(p: str, g: str, options: Options) -> Verdict | None:
     return equal(as_tuple(p, 3) or p, as_tuple(g, 3) or g, options)
 
 
-def _measured(p: str, g: str, options: Options) -> Verdict | None:
+def _compare_measurements(p: str, g: str, options: Options) -> Verdict | None:
     """Compare measurements: where units of measurement are known, they decide; a unit that only one side states is
     forgiven."""
     said_g, said_p = _VARIABLE.match(g), _VARIABLE.match(p)
@@ -202,7 +204,7 @@ def _measured(p: str, g: str, options: Options) -> Verdict | None:
         g = g[said_g.end() :]
     if said_p is not None and (said_g is None or said_p.group() == said_g.group()):
         p = p[said_p.end() :]
-    gold, pred = measure(g), measure(p)
+    gold, pred = read_measure(g), read_measure(p)
     if gold is None or pred is None:
         interval = gold or pred
         if interval is None or not interval.certain or not is_value(p if gold is not None else g):
@@ -221,11 +223,11 @@ def _measured(p: str, g: str, options: Options) -> Verdict | None:
         return (False, "another unit")
     if gold.factor == pred.factor:
         return equal(pred.value, gold.value, options)
-    left, right = _tree(gold.value, True), _tree(pred.value, True)
+    left, right = _parse_tree(gold.value, True), _parse_tree(pred.value, True)
     if isinstance(left, str) or isinstance(right, str):
         return None
-    scaled = [Node("mul", (number(m.factor), tree)) for m, tree in ((gold, left), (pred, right))]
-    return _compared(scaled[0], scaled[1], options), "value"
+    scaled = [Node("mul", (number_node(m.factor), tree)) for m, tree in ((gold, left), (pred, right))]
+    return _compare_nodes(scaled[0], scaled[1], options), "value"
 
 
 def _same_plain(a: PlainNumber, b: PlainNumber, options: Options) -> bool:
@@ -236,11 +238,11 @@ def _same_plain(a: PlainNumber, b: PlainNumber, options: Options) -> bool:
             return True
         if b.percent and b.value / 100 == a.value:
             return True
-    return close(a.value, b.value, a.places, b.places, options.digits)
+    return are_close(a.value, b.value, a.places, b.places, options.digits)
 
 
 @lru_cache(maxsize=1 << 14)
-def _tree(text: str, comma_groups: bool) -> Node | str:
+def _parse_tree(text: str, comma_groups: bool) -> Node | str:
     """Return the tree, or why there is none: `big` or `unreadable`."""
     try:
         return parse(text, comma_groups=comma_groups)
@@ -268,24 +270,24 @@ def _known_sides(text: str) -> Node | None:
         return None
 
 
-def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
-    gold, pred = _tree(g, True), _tree(p, True)
+def _compare_trees(p: str, g: str, raw: str, options: Options) -> Verdict:
+    gold, pred = _parse_tree(g, True), _parse_tree(p, True)
     if isinstance(gold, str):
         return _unread_gold(p, g, gold, options)
     if isinstance(pred, str):
         return _unread_pred(p, g, raw, pred, options)
     if gold != pred and _contradicts_itself(pred, options):
         return False, NO_SINGLE_ANSWER
-    verdict = _compared(gold, pred, options)
+    verdict = _compare_nodes(gold, pred, options)
     if not verdict and (_GROUPS.search(g) or _GROUPS.search(p)) and not _NO_ELEMENT.search(f"{g} {p}"):
         verdict = _other_commas(p, g, options) or verdict
-    if verdict is None and (beyond(gold) or beyond(pred)):
-        return None if beyond(gold) else False, "too big to compare symbolically"
+    if verdict is None and (is_beyond_computing(gold) or is_beyond_computing(pred)):
+        return None if is_beyond_computing(gold) else False, "too big to compare symbolically"
     if verdict is None and differ_in_one_integer(gold, pred):
         return False, "one number differs"
     if verdict is None:
-        return _symbolically(p, g, options)
-    if not verdict and (has(gold, "text") or has(pred, "text")) and same_words(g, p):
+        return _decide_by_algebra(p, g, options)
+    if not verdict and (has_kind(gold, "text") or has_kind(pred, "text")) and same_words(g, p):
         return True, "words"
     if (
         verdict is False
@@ -304,27 +306,27 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
     return verdict, how
 
 
-def _symbolically(p: str, g: str, options: Options) -> Verdict:
+def _decide_by_algebra(p: str, g: str, options: Options) -> Verdict:
     if not options.symbolic:
         return None, "left to computer algebra"
-    return symbolic.decide(p, g, options.digits)
+    return symbolic.decide_symbolically(p, g, options.digits)
 
 
 def _contradicts_itself(pred: Node, options: Options) -> bool:
     try:
-        return contradicts(pred, lambda a, b: same(a, b, options))
+        return contradicts_itself(pred, lambda a, b: are_same(a, b, options))
     except (TooBig, RecursionError):
         return False
 
 
 def _has_value(tree: Node | str) -> bool:
     """Return whether our own reader knows the value of everything in it."""
-    return isinstance(tree, Node) and all(n.kind in _VALUES for n in walk(tree))
+    return isinstance(tree, Node) and all(n.kind in _VALUES for n in walk_tree(tree))
 
 
-def _compared(gold: Node, pred: Node, options: Options) -> bool | None:
+def _compare_nodes(gold: Node, pred: Node, options: Options) -> bool | None:
     try:
-        return same(gold, pred, options)
+        return are_same(gold, pred, options)
     except (TooBig, RecursionError):
         return None
 
@@ -333,8 +335,8 @@ def _other_commas(p: str, g: str, options: Options) -> bool | None:
     """Compare under the other reading of commas. `1,234` may also be a list: the reading under which both are the same
     counts, with as many elements."""
     for gold_joined, pred_joined in ((True, False), (False, True), (False, False)):
-        gold, pred = _tree(g, gold_joined), _tree(p, pred_joined)
-        if isinstance(gold, Node) and isinstance(pred, Node) and _compared(gold, pred, options):
+        gold, pred = _parse_tree(g, gold_joined), _parse_tree(p, pred_joined)
+        if isinstance(gold, Node) and isinstance(pred, Node) and _compare_nodes(gold, pred, options):
             return True
     return None
 
@@ -348,7 +350,7 @@ def _unread_gold(p: str, g: str, why: str, options: Options) -> Verdict:
         return _same_option(letter, p, g, options)
     if is_prose(g):
         return False, "words"
-    return _symbolically(p, g, options)
+    return _decide_by_algebra(p, g, options)
 
 
 def _same_option(letter: str, p: str, g: str, options: Options) -> Verdict:
@@ -372,6 +374,6 @@ def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdic
     sides = _known_sides(p)
     if sides is not None and _contradicts_itself(sides, options):
         return False, NO_SINGLE_ANSWER
-    if is_prose(p) or HEDGES & set(words(_ARROW.sub(" ", p)).split()):
+    if is_prose(p) or HEDGES & set(plain_words(_ARROW.sub(" ", p)).split()):
         return False, "prose"
-    return _symbolically(p, g, options)
+    return _decide_by_algebra(p, g, options)

@@ -48,7 +48,7 @@ _JOINT = re.compile(r"(?<!\d) | (?!\d)")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
-def words(text: str) -> str:
+def plain_words(text: str) -> str:
     """Return lower-case words and numbers without punctuation, articles or LaTeX wrappers, synonyms made one."""
     plain = _ARTICLE.sub(" ", _COMMAND.sub(" ", _BAR.sub("|", text)).strip())
     plain = _BARE_POINT.sub("0.", plain.casefold().replace("'", ""))
@@ -60,7 +60,7 @@ def words(text: str) -> str:
 def same_words(gold: str, pred: str) -> bool:
     """Return whether both are the same words in the same order, blanks aside; a date may be written either way
     round."""
-    a, b = words(gold), words(pred)
+    a, b = plain_words(gold), plain_words(pred)
     if same_letters(gold, pred):
         return True
     if not any(c.isalpha() for c in a) and a != "∅":
@@ -78,7 +78,7 @@ def is_prose(text: str) -> bool:
     return sum(len(w) > 2 for w in _LETTERS.findall(_COMMAND.sub(" ", re.sub(r"\\[a-zA-Z]+", " ", text)))) >= 2
 
 
-def option(text: str) -> str:
+def bare_option_letter(text: str) -> str:
     """Return the letter of an answer that is nothing but an option letter, however bracketed; else ''."""
     if len(text) > 40:
         return ""
@@ -110,7 +110,7 @@ def option_letter(text: str) -> str:
     """Return the option letter of `C`, `(C)`, `C) 12`, `Option C`; upper case; '' also where another option is named
     too."""
     text = text.strip()
-    if letter := option(text):
+    if letter := bare_option_letter(text):
         return letter.upper()
     if (match := _NAMED_OPTION.fullmatch(text.strip(" .*"))) is not None:
         return match[1].upper()

@@ -17,14 +17,14 @@ from newskills_sandbox.variables import DEFAULT_HOST, DEFAULT_PORT, PORT_VARIABL
 
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the command line says; return the exit code."""
-    options = _parser().parse_args(words)
+    options = _make_parser().parse_args(words)
     try:
-        settings = _settings(options)
+        settings = _read_settings(options)
         if options.action == "doctor":
-            return _doctor(settings)
+            return _print_diagnosis(settings)
         if options.action == "serve":
-            return _serve(options, settings)
-        return _run(options, settings)
+            return _serve_sandbox(options, settings)
+        return _run_file(options, settings)
     except SandboxError as error:
         print(error, file=sys.stderr)
         if isinstance(error, SettingsError):
@@ -32,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     usual, limits = SandboxSettings(), SessionLimits()
     common = argparse.ArgumentParser(add_help=False)
     add = common.add_argument_group("what the code may do").add_argument
@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _settings(options: argparse.Namespace) -> SandboxSettings:
+def _read_settings(options: argparse.Namespace) -> SandboxSettings:
     if options.data_dir and not Path(options.data_dir).is_dir():
         raise SettingsError(f"data_dir is not a folder: {options.data_dir}.")
     packages = None if options.packages is None else tuple(options.packages)
@@ -111,7 +111,7 @@ def _settings(options: argparse.Namespace) -> SandboxSettings:
     )
 
 
-def _serve(options: argparse.Namespace, settings: SandboxSettings) -> int:
+def _serve_sandbox(options: argparse.Namespace, settings: SandboxSettings) -> int:
     from newskills_sandbox.http.hosts import is_loopback
     from newskills_sandbox.http.serving import serve_until_stopped
 
@@ -125,12 +125,12 @@ def _serve(options: argparse.Namespace, settings: SandboxSettings) -> int:
             f"Whoever reaches {options.host or 'this machine'} could run code here.",
             hint=f"Set {TOKEN_VARIABLE} to a secret that clients send, or say --open.",
         )
-    port = _port(options.port)
-    asyncio.run(serve_until_stopped(settings, options.host, port, token, os.environ, say=_say))
+    port = _listening_port(options.port)
+    asyncio.run(serve_until_stopped(settings, options.host, port, token, os.environ, say=_print_line))
     return 0
 
 
-def _port(port: int | None) -> int:
+def _listening_port(port: int | None) -> int:
     text = os.environ.get(PORT_VARIABLE, "")
     if port is None and text and not text.isdigit():
         raise SettingsError(f"{PORT_VARIABLE} must be a port, not {text!r}.")
@@ -140,7 +140,7 @@ def _port(port: int | None) -> int:
     return value
 
 
-def _doctor(settings: SandboxSettings) -> int:
+def _print_diagnosis(settings: SandboxSettings) -> int:
     from newskills_sandbox.doctor import MEANING, diagnose
 
     diagnosis = asyncio.run(diagnose(settings))
@@ -154,7 +154,7 @@ def _doctor(settings: SandboxSettings) -> int:
     return int(diagnosis.level == "none")
 
 
-def _run(options: argparse.Namespace, settings: SandboxSettings) -> int:
+def _run_file(options: argparse.Namespace, settings: SandboxSettings) -> int:
     from newskills_sandbox.sandbox import Sandbox
 
     try:
@@ -173,7 +173,7 @@ def _run(options: argparse.Namespace, settings: SandboxSettings) -> int:
     return int(result.status != "completed" or result.exit_code != 0)
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     print(text, flush=True)
 
 

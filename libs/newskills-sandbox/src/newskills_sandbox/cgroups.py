@@ -50,7 +50,7 @@ class ControlGroup:
         """Count how many processes of the group the kernel has killed for want of memory."""
         for place in self._events:
             with contextlib.suppress(OSError):
-                for line in _read(place).splitlines():
+                for line in _read_kernel_file(place).splitlines():
                     key, _, value = line.partition(b" ")
                     if key == b"oom_kill":
                         return int(value)
@@ -62,11 +62,11 @@ class ControlGroup:
         True when it is gone; call again later if not.
         """
         end = time.monotonic() + _DYING
-        gone = [_remove(folder, end) for folder in self._folders]
+        gone = [_remove_folder(folder, end) for folder in self._folders]
         return all(gone)
 
 
-def _read(place: str) -> bytes:
+def _read_kernel_file(place: str) -> bytes:
     """Read a small file of the kernel. It is read after every cell, so without a file object. Raises OSError."""
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -75,7 +75,7 @@ def _read(place: str) -> bytes:
         os.close(descriptor)
 
 
-def _remove(folder: Path, end: float) -> bool:
+def _remove_folder(folder: Path, end: float) -> bool:
     pause = 0.001
     while True:
         try:
@@ -102,11 +102,11 @@ class Cgroups:
     def find(cls) -> Cgroups | None:
         """Return the first place where a group with both limits can be made, entered and removed; None if there is
         none."""
-        for version, folders in _places():
+        for version, folders in _candidate_places():
             groups = cls(version, folders)
             with contextlib.suppress(OSError):
-                groups._try()
-                groups._sweep()
+                groups._try_group()
+                groups._remove_leftovers()
                 return groups
         return None
 
@@ -122,13 +122,13 @@ class Cgroups:
                 (folder / name).mkdir()
                 made.append(folder / name)
             for folder in made:
-                _limit(folder, memory_bytes, processes)
+                _write_limits(folder, memory_bytes, processes)
         except OSError:
             ControlGroup(tuple(made)).remove()
             raise
         return ControlGroup(tuple(made))
 
-    def _try(self) -> None:
+    def _try_group(self) -> None:
         """Make a group, move a process into it, and remove it."""
         group = self.create(f"{own_prefix()}probe-{id(self):x}", _PROBE_BYTES, _PROBE_PROCESSES)
         try:
@@ -141,7 +141,7 @@ class Cgroups:
         finally:
             group.remove()
 
-    def _sweep(self) -> None:
+    def _remove_leftovers(self) -> None:
         """Remove what processes that were killed have left; a group that is in use cannot be removed."""
         for folder in self._folders:
             for each in folder.glob(f"{_PREFIX}[0-9]*-*"):
@@ -165,7 +165,7 @@ def _move_a_process(fds: list[int]) -> None:
             process.kill()
 
 
-def _limit(folder: Path, memory_bytes: int, processes: int) -> None:
+def _write_limits(folder: Path, memory_bytes: int, processes: int) -> None:
     """Write those limits that `folder` has files for; version 1 wants the limit with swap after the one without."""
     for name, value in (
         ("memory.limit_in_bytes", memory_bytes),
@@ -178,7 +178,7 @@ def _limit(folder: Path, memory_bytes: int, processes: int) -> None:
             (folder / name).write_text(str(value))
 
 
-def _places() -> Iterator[tuple[int, tuple[Path, ...]]]:
+def _candidate_places() -> Iterator[tuple[int, tuple[Path, ...]]]:
     """Yield version and folders to try, below our own groups, so that the limits we are under hold for sessions as
     well.
     """
@@ -195,16 +195,16 @@ def _places() -> Iterator[tuple[int, tuple[Path, ...]]]:
         kind, _, options = after.split()[:3]
         for _, controllers, path in groups:
             if kind == "cgroup2" and not controllers:
-                unified = _below(target, root, path)
+                unified = _mounted_path(target, root, path)
             elif kind == "cgroup" and controllers and set(controllers.split(",")) <= set(options.split(",")):
-                by_controller |= dict.fromkeys(controllers.split(","), _below(target, root, path))
+                by_controller |= dict.fromkeys(controllers.split(","), _mounted_path(target, root, path))
     if unified is not None:
-        yield from ((2, (folder,)) for folder in _delegated(unified))
+        yield from ((2, (folder,)) for folder in _delegated_groups(unified))
     if all(name in by_controller for name in _CONTROLLERS):
         yield 1, tuple(dict.fromkeys(by_controller[name] for name in _CONTROLLERS))
 
 
-def _below(target: str, root: str, path: str) -> Path:
+def _mounted_path(target: str, root: str, path: str) -> Path:
     """Return where the group `path` is seen when the tree from `root` on is mounted on `target`."""
     inner = os.path.relpath(path, root)
     if inner.startswith(".."):
@@ -212,7 +212,7 @@ def _below(target: str, root: str, path: str) -> Path:
     return Path(target, inner)
 
 
-def _delegated(own: Path) -> Iterator[Path]:
+def _delegated_groups(own: Path) -> Iterator[Path]:
     """Yield groups of version 2 with both controllers switched on for their children.
 
     A group with processes has none (but for the root), so the parent is the usual place; unless our own group has

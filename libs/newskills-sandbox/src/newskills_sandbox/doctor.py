@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from newskills_sandbox.packages import examine
+from newskills_sandbox.packages import examine_interpreter
 from newskills_sandbox.probes import IsolationLevel, Probe, run_probes, strongest_level, why_not
 from newskills_sandbox.settings import SandboxSettings
 
@@ -34,7 +34,7 @@ class Diagnosis:
 async def diagnose(settings: SandboxSettings) -> Diagnosis:
     """Try what isolates code, and look which modules there are. Raises SandboxError, SettingsError."""
     probes = run_probes(settings.python)
-    missing = (await examine(settings)).missing
+    missing = (await examine_interpreter(settings)).missing
     level = strongest_level(probes)
     stronger: tuple[IsolationLevel, ...] = ("a", "b")
     reasons = [reason for each in stronger if each < level and (reason := why_not(probes, each))]

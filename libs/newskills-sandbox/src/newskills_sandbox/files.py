@@ -48,7 +48,7 @@ class FileStep(NamedTuple):
     stdin: str = ""
 
 
-def writing(path: str, content: bytes) -> Iterator[FileStep]:
+def write_steps(path: str, content: bytes) -> Iterator[FileStep]:
     """Yield the steps that write a file, a piece at a time."""
     for start in range(0, max(1, len(content)), PIECE_BYTES):
         piece = base64.b64encode(content[start : start + PIECE_BYTES]).decode()
@@ -56,17 +56,17 @@ def writing(path: str, content: bytes) -> Iterator[FileStep]:
         yield FileStep(_WRITE.format(path=path, mode=mode), piece)
 
 
-def reading(path: str, start: int) -> FileStep:
+def read_step(path: str, start: int) -> FileStep:
     """Return the step that prints the piece of a file from `start` on."""
     return FileStep(_READ.format(path=path, start=start, size=PIECE_BYTES))
 
 
-def listing() -> FileStep:
+def listing_step() -> FileStep:
     """Return the step that prints which files there are."""
     return FileStep(_LIST)
 
 
-def check(result: ExecutionResult, path: str) -> None:
+def check_step(result: ExecutionResult, path: str) -> None:
     """Raise SandboxError where a step has not done its work."""
     if result.status != "completed" or result.exit_code != 0:
         lines = result.stderr.strip().splitlines()
@@ -76,7 +76,7 @@ def check(result: ExecutionResult, path: str) -> None:
 
 def read_piece(result: ExecutionResult, path: str) -> bytes:
     """Return the piece that a step has printed. Raises SandboxError."""
-    check(result, path)
+    check_step(result, path)
     try:
         return base64.b64decode(result.stdout.strip(), validate=True)
     except (binascii.Error, ValueError) as error:
@@ -85,7 +85,7 @@ def read_piece(result: ExecutionResult, path: str) -> bytes:
 
 def read_listing(result: ExecutionResult) -> dict[str, int]:
     """Return path → bytes. Raises SandboxError."""
-    check(result, "the session's files")
+    check_step(result, "the session's files")
     try:
         sizes = json.loads(result.stdout)
     except ValueError as error:

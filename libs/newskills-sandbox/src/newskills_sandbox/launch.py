@@ -15,10 +15,10 @@ from newskills_sandbox.errors import SandboxError, SettingsError
 from newskills_sandbox.inside.folders import remove
 from newskills_sandbox.languages import toolchain_folders
 from newskills_sandbox.languages.headers import SHOWN, VARIABLE, header_folder
-from newskills_sandbox.packages import Interpreter, examine, links, narrowed
+from newskills_sandbox.packages import Interpreter, examine_interpreter, link_folders, narrow_places
 from newskills_sandbox.settings import SandboxSettings
 from newskills_sandbox.variables import BLOCK_NETWORK_VARIABLE
-from newskills_sandbox.zygote import Channel, Zygote, environment
+from newskills_sandbox.zygote import Channel, Zygote, sandbox_environment
 
 NOBODY = 65534
 FIRST_SESSION_USER, SESSION_USERS = 600_000, 65_536
@@ -67,8 +67,8 @@ class LaunchedZygote:
         """Start a session, and return its channel when it is ready for requests. Raises SandboxError."""
         self._count += 1
         message: dict[str, Any] = {"eager": eager}
-        folder = "" if self.isolation_level == "a" else self._folder(message)
-        group = self._group()
+        folder = "" if self.isolation_level == "a" else self._make_folder(message)
+        group = self._make_group()
         descriptors = group.enter_fds() if group else []
         try:
             channel = await self.zygote.spawn(message, descriptors)
@@ -82,7 +82,7 @@ class LaunchedZygote:
         await channel.ready()
         return channel
 
-    def _folder(self, message: dict[str, Any]) -> str:
+    def _make_folder(self, message: dict[str, Any]) -> str:
         own_user = os.geteuid() == 0 and self.isolation_level != "none"
         if own_user:
             users = session_users(Path("/proc/self/uid_map").read_text(encoding="ascii"))
@@ -93,7 +93,7 @@ class LaunchedZygote:
             os.chown(folder, message["uid"], message["uid"])
         return folder
 
-    def _group(self) -> ControlGroup | None:
+    def _make_group(self) -> ControlGroup | None:
         if self._cgroups is None:
             return None
         limits = self._settings.limits
@@ -134,32 +134,32 @@ class LaunchedZygote:
         await self.zygote.close()
         for number in (*self._groups, *self._folders):
             self.forget(number)
-        _remove(self.links)
+        _remove_folders(self.links)
 
 
-def _remove(folders: Iterable[str]) -> None:
+def _remove_folders(folders: Iterable[str]) -> None:
     for folder in folders:
         remove(folder)
 
 
-async def launch(settings: SandboxSettings, environ: Mapping[str, str]) -> LaunchedZygote:
+async def launch_zygote(settings: SandboxSettings, environ: Mapping[str, str]) -> LaunchedZygote:
     """Start the process that makes sessions, at the first isolation level of `settings` that can be had. Raises
     SandboxError with the reasons why none can, SettingsError for settings that contradict."""
     if settings.network and environ.get(BLOCK_NETWORK_VARIABLE, "") not in ("", "0", "false"):
         raise SettingsError(f"{BLOCK_NETWORK_VARIABLE} is set, so the sandbox cannot use the network.")
-    interpreter = await examine(settings)
+    interpreter = await examine_interpreter(settings)
     reasons = []
     levels = ("a", "b") if settings.isolation == "auto" else (settings.isolation,)
     for level in levels:
-        orders = _orders(settings, level, interpreter)
+        orders = _zygote_orders(settings, level, interpreter)
         cgroups = await asyncio.to_thread(Cgroups.find) if level != "none" else None
         try:
             zygote = await Zygote.start(interpreter.program, orders)
             launched = LaunchedZygote(zygote, level, settings, cgroups)
             launched.missing, launched.links = interpreter.missing, tuple(orders["links"].values())
-            await _prove(launched)
+            await _prove_session(launched)
         except SandboxError as error:
-            _remove(orders["links"].values())
+            _remove_folders(orders["links"].values())
             reasons.append(f"isolation level {level}: {error.message}")
         else:
             return launched
@@ -169,7 +169,7 @@ async def launch(settings: SandboxSettings, environ: Mapping[str, str]) -> Launc
     )
 
 
-async def _prove(launched: LaunchedZygote) -> None:
+async def _prove_session(launched: LaunchedZygote) -> None:
     """Run one session from beginning to end, with a script that needs the interpreter's own files."""
     try:
         channel = await launched.session(eager=False)
@@ -189,12 +189,12 @@ async def _prove(launched: LaunchedZygote) -> None:
         raise
 
 
-def _orders(settings: SandboxSettings, level: str, interpreter: Interpreter) -> dict[str, Any]:
+def _zygote_orders(settings: SandboxSettings, level: str, interpreter: Interpreter) -> dict[str, Any]:
     """Return what the zygote is told."""
     limits = settings.limits
     visible = [*interpreter.visible, *toolchain_folders(settings)]
     data_dir = str(Path(settings.data_dir).resolve()) if settings.data_dir else ""
-    variables = environment(interpreter.program)
+    variables = sandbox_environment(interpreter.program)
     bound = {"/data": data_dir} if data_dir else {}
     bound |= {place: os.path.realpath(folder) for place, folder in settings.folders.items()}
     if level == "a" and (headers := header_folder()):
@@ -203,10 +203,10 @@ def _orders(settings: SandboxSettings, level: str, interpreter: Interpreter) -> 
     if data_dir:
         variables["DATA_DIR"] = "/data" if level == "a" else data_dir
     if level == "b":
-        readable, listed = narrowed([*SYSTEM_FOLDERS, *visible], interpreter.shown)
+        readable, listed = narrow_places([*SYSTEM_FOLDERS, *visible], interpreter.shown)
     else:
         readable, listed = ([], [])
-    links_shown = links(interpreter.shown) if level != "a" else {}
+    links_shown = link_folders(interpreter.shown) if level != "a" else {}
     return {
         "isolation_level": level,
         "uid": NOBODY,

@@ -36,11 +36,11 @@ def memory_left() -> tuple[int, int]:
     free, total = sizes["MemAvailable"], sizes["MemTotal"]
     for group in _own_groups():
         for limit_file, used_file, field in _LIMITS:
-            limit = _number(group / limit_file)
+            limit = _read_number(group / limit_file)
             if limit is None or limit >= total:
                 continue
             fields = dict(entry.split() for entry in (group / "memory.stat").read_text("ascii").splitlines())
-            used = _number(group / used_file) or 0
+            used = _read_number(group / used_file) or 0
             free, total = min(free, max(0, limit - used + int(fields.get(field, 0)))), limit
     return free, total
 
@@ -59,7 +59,7 @@ def _own_groups() -> tuple[Path, ...]:
     )
 
 
-def _number(file: Path) -> int | None:
+def _read_number(file: Path) -> int | None:
     """Return the number in a file; None where there is none ("max")."""
     try:
         return int(file.read_text("ascii"))

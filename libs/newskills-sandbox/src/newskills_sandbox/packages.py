@@ -47,11 +47,11 @@ class Interpreter(NamedTuple):
     missing: tuple[str, ...]
 
 
-async def examine(settings: SandboxSettings) -> Interpreter:
+async def examine_interpreter(settings: SandboxSettings) -> Interpreter:
     """Check the interpreter of `settings`. Raises SandboxError where it does not start, SettingsError for packages it
     does not have."""
     python = settings.python or sys.executable
-    answer = await _ask(python, settings)
+    answer = await _ask_interpreter(python, settings)
     name = settings.words.name
     insists = settings.preload != SandboxSettings().preload
     if answer.unknown:
@@ -72,7 +72,7 @@ async def examine(settings: SandboxSettings) -> Interpreter:
     )
 
 
-async def _ask(python: str, settings: SandboxSettings) -> _ImportAnswer:
+async def _ask_interpreter(python: str, settings: SandboxSettings) -> _ImportAnswer:
     job = json.dumps({"preload": settings.preload, "packages": settings.packages})
     try:
         process = await asyncio.create_subprocess_exec(
@@ -98,7 +98,7 @@ def _not_installed(python: str, key: str, names: Sequence[str]) -> SettingsError
     )
 
 
-def narrowed(places: Iterable[str], shown: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
+def narrow_places(places: Iterable[str], shown: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
     """Return `places` without what `shown` leaves out, as (files and folders to read, folders to list) for Landlock,
     whose rules hold for all that lies below."""
     readable: list[str] = []
@@ -117,7 +117,7 @@ def narrowed(places: Iterable[str], shown: Mapping[str, Sequence[str]]) -> tuple
     return readable, listed
 
 
-def links(shown: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def link_folders(shown: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Map each site folder to a new folder with links to what is shown: where no mounts can hide the rest, this is
     what is searched for imports. The caller removes them."""
     places = {}

@@ -105,11 +105,11 @@ def why_not(probes: Sequence[Probe], level: IsolationLevel) -> str:
     if not reasons:
         return ""
     text = "; ".join(f"{', '.join(names)}: {detail}" for detail, names in reasons.items())
-    hint = _hint() if level == "a" else ""
+    hint = _settings_hint() if level == "a" else ""
     return f"isolation level {level} is not possible here: {text}.{hint}"
 
 
-def _hint() -> str:
+def _settings_hint() -> str:
     for name, refusing, command in _SETTINGS:
         path = Path("/proc/sys", name)
         try:

@@ -46,7 +46,7 @@ class ReplayingSandbox:
         async with history.lock:
             result = await self._sandbox.execute(execution)
             if result.new_session_created and history.cells:
-                result = await self._restore(execution, history)
+                result = await self._restore_session(execution, history)
             if result.status == "completed":
                 history.cells.append(execution)
             return result
@@ -59,14 +59,14 @@ class ReplayingSandbox:
         self._histories.clear()
         await self._sandbox.close()
 
-    async def _restore(self, execution: Execution, history: _History) -> ExecutionResult:
+    async def _restore_session(self, execution: Execution, history: _History) -> ExecutionResult:
         """Delete the session, in which the cell has just run without the earlier ones, and run all cells again in a new
         one."""
         assert execution.session_id is not None
         await self._sandbox.delete_session(execution.session_id)
         total = len(history.cells)
         for number, cell in enumerate(history.cells):
-            status = await self._status(cell)
+            status = await self._run_status(cell)
             if status != "completed":
                 del history.cells[number:]
                 note = (
@@ -76,7 +76,7 @@ class ReplayingSandbox:
         result = await self._sandbox.execute(execution)
         return replace(result, new_session_created=False)
 
-    async def _status(self, cell: Execution) -> str:
+    async def _run_status(self, cell: Execution) -> str:
         try:
             return (await self._sandbox.execute(cell)).status
         except ExecutionRefusedError as error:

@@ -44,7 +44,7 @@ class Sandbox:
         restore: bool = False,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        runner = _runner(settings, address, token or environ.get(TOKEN_VARIABLE, ""), environ)
+        runner = _make_runner(settings, address, token or environ.get(TOKEN_VARIABLE, ""), environ)
         self._runner = ReplayingSandbox(runner) if restore else runner
         self._starting = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -74,7 +74,7 @@ class Sandbox:
 
     def execute(self, execution: Execution) -> ExecutionResult:
         """Run one `Execution`, which has all options. Raises ExecutionRefusedError, SettingsError, SandboxError."""
-        return self._wait(self._runner.execute(execution))
+        return self._wait_for(self._runner.execute(execution))
 
     def session(self) -> SandboxSession:
         """Return a new session, whose variables and files live from call to call."""
@@ -82,7 +82,7 @@ class Sandbox:
 
     def end_session(self, session_id: str) -> None:
         """End a session and everything it started; an unknown id is no error. Raises SandboxError."""
-        self._wait(self._runner.delete_session(session_id))
+        self._wait_for(self._runner.delete_session(session_id))
 
     def close(self) -> None:
         """End all sessions, and wait until their processes are gone."""
@@ -100,7 +100,7 @@ class Sandbox:
     ) -> None:
         self.close()
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(work, self._running_loop(work))
         try:
             return future.result()
@@ -157,14 +157,14 @@ class SandboxSession:
     def write_file(self, path: str, content: bytes | str) -> None:
         """Write a file, and the folders above it. Raises SandboxError where that is not possible there."""
         data = content.encode() if isinstance(content, str) else content
-        for step in files.writing(path, data):
-            files.check(self.run(step.code, language="python", stdin=step.stdin, timeout=files.SECONDS), path)
+        for step in files.write_steps(path, data):
+            files.check_step(self.run(step.code, language="python", stdin=step.stdin, timeout=files.SECONDS), path)
 
     def read_file(self, path: str, *, max_bytes: int = FILE_BYTES) -> bytes:
         """Return the content of a file. Raises SandboxError where there is none, or more than `max_bytes`."""
         content = b""
         while True:
-            step = files.reading(path, len(content))
+            step = files.read_step(path, len(content))
             result = self.run(
                 step.code, language="python", timeout=files.SECONDS, max_output_characters=files.CHARACTERS
             )
@@ -177,7 +177,7 @@ class SandboxSession:
 
     def files(self) -> dict[str, int]:
         """Return path → bytes of all files in the session's folder. Raises SandboxError."""
-        step = files.listing()
+        step = files.listing_step()
         result = self.run(
             step.code, language="python", timeout=files.SECONDS, max_output_characters=files.CHARACTERS
         )
@@ -196,7 +196,9 @@ class SandboxSession:
         self.close()
 
 
-def _runner(settings: SandboxSettings | None, address: str, token: str, environ: Mapping[str, str]) -> CodeRunner:
+def _make_runner(
+    settings: SandboxSettings | None, address: str, token: str, environ: Mapping[str, str]
+) -> CodeRunner:
     if not address:
         from newskills_sandbox.sessions import AsyncSandbox
 

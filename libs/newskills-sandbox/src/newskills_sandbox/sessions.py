@@ -15,7 +15,7 @@ from newskills_sandbox import memory
 from newskills_sandbox.errors import ExecutionRefusedError, SandboxError
 from newskills_sandbox.execution import Execution, ExecutionResult
 from newskills_sandbox.languages import Language, language
-from newskills_sandbox.launch import LaunchedZygote, launch
+from newskills_sandbox.launch import LaunchedZygote, launch_zygote
 from newskills_sandbox.settings import SandboxSettings
 from newskills_sandbox.turns import Turn, Turns
 from newskills_sandbox.zygote import Channel
@@ -84,21 +84,21 @@ class AsyncSandbox:
 
     async def start(self) -> None:
         """Start the sandbox, unless it runs. Raises SandboxError."""
-        await self._live()
+        await self._launched_zygote()
 
     async def execute(self, execution: Execution) -> ExecutionResult:
         """Execute code in this sandbox. Raises ExecutionRefusedError, SandboxError."""
         spoken = language(execution.language)
-        request = self._checked(spoken, execution)
-        launched = await self._live()
+        request = self._check_request(spoken, execution)
+        launched = await self._launched_zygote()
         if execution.session_id is None:
-            return await self._once(launched, spoken, execution, request)
+            return await self._execute_once(launched, spoken, execution, request)
         return await self._in_session(execution.session_id, launched, spoken, execution, request)
 
     async def delete_session(self, session_id: str) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            await self._end(session.channel, session.launched)
+            await self._end_channel(session.channel, session.launched)
 
     def sessions(self) -> dict[str, dict[str, Any]]:
         """Return id → backend, created and last_used (seconds since 1970), alive."""
@@ -122,7 +122,7 @@ class AsyncSandbox:
         if self._launched is not None:
             await self._launched.close()
 
-    def _checked(self, spoken: Language, execution: Execution) -> dict[str, Any]:
+    def _check_request(self, spoken: Language, execution: Execution) -> dict[str, Any]:
         longest = self._settings.limits.timeout
         if not (isinstance(execution.timeout, int | float) and 0 < execution.timeout <= longest):
             raise ExecutionRefusedError(
@@ -146,7 +146,7 @@ class AsyncSandbox:
             "characters": execution.max_output_characters,
         }
 
-    async def _live(self) -> LaunchedZygote:
+    async def _launched_zygote(self) -> LaunchedZygote:
         async with self._starting:
             if self._closed:
                 raise SandboxError("The sandbox is closed.")
@@ -154,30 +154,30 @@ class AsyncSandbox:
                 if self._launched is not None:
                     await self._launched.close()
                 self._ready = {True: deque(), False: deque()}
-                self._launched = await launch(self._settings, self._environ)
+                self._launched = await launch_zygote(self._settings, self._environ)
                 if self._settings.session_timeout:
-                    self._keep(asyncio.create_task(self._expire()))
-                self._keep(asyncio.create_task(self._relieve(self._launched)))
+                    self._keep_task(asyncio.create_task(self._expire_sessions()))
+                self._keep_task(asyncio.create_task(self._relieve_memory(self._launched)))
             return self._launched
 
-    async def _once(
+    async def _execute_once(
         self, launched: LaunchedZygote, spoken: Language, execution: Execution, request: dict[str, Any]
     ) -> ExecutionResult:
         async with self._turns.turn(whole=not spoken.stateful) as turn:
-            channel = await self._take(launched, eager=spoken.stateful)
+            channel = await self._take_channel(launched, eager=spoken.stateful)
             try:
-                outcome = await self._ask(launched, channel, execution, request, turn)
-                return self._result(launched, execution, outcome)
+                outcome = await self._ask_channel(launched, channel, execution, request, turn)
+                return self._make_result(launched, execution, outcome)
             finally:
-                self._keep(asyncio.create_task(self._end(channel, launched)))
+                self._keep_task(asyncio.create_task(self._end_channel(channel, launched)))
 
     async def _in_session(
         self, name: str, launched: LaunchedZygote, spoken: Language, execution: Execution, request: dict[str, Any]
     ) -> ExecutionResult:
-        session, made = await self._session(name, launched, spoken)
+        session, made = await self._find_session(name, launched, spoken)
         await session.lock.acquire()
-        work = asyncio.create_task(self._locked(session, execution, request))
-        self._keep(work)
+        work = asyncio.create_task(self._ask_locked(session, execution, request))
+        self._keep_task(work)
         try:
             outcome = await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -189,24 +189,26 @@ class AsyncSandbox:
         finally:
             if session.channel.closed and self._sessions.get(name) is session:
                 await self.delete_session(name)
-        result = self._result(session.launched, execution, outcome)
+        result = self._make_result(session.launched, execution, outcome)
         result.session_id = name
         result.new_session_created = made or bool(outcome.get("fresh"))
         return result
 
-    async def _locked(self, session: _Session, execution: Execution, request: dict[str, Any]) -> dict[str, Any]:
+    async def _ask_locked(
+        self, session: _Session, execution: Execution, request: dict[str, Any]
+    ) -> dict[str, Any]:
         """Ask and wait; this goes on when its caller is cancelled: the answer must be read before the next question."""
         try:
             async with self._turns.turn(whole=not language(execution.language).stateful) as turn:
                 session.running = True
-                outcome = await self._ask(session.launched, session.channel, execution, request, turn)
+                outcome = await self._ask_channel(session.launched, session.channel, execution, request, turn)
             session.last_used = time.time()
             return outcome
         finally:
             session.running = False
             session.lock.release()
 
-    async def _session(self, name: str, launched: LaunchedZygote, spoken: Language) -> tuple[_Session, bool]:
+    async def _find_session(self, name: str, launched: LaunchedZygote, spoken: Language) -> tuple[_Session, bool]:
         """Return the session of that name, and whether it was made just now."""
         opening = self._opening.setdefault(name, asyncio.Lock())
         try:
@@ -219,29 +221,29 @@ class AsyncSandbox:
                         f"{len(self._sessions)} sessions are open, which is the limit.",
                         hint="Delete some sessions, or start the server with a higher --max_sessions.",
                     )
-                channel = await self._take(launched, eager=spoken.stateful)
+                channel = await self._take_channel(launched, eager=spoken.stateful)
                 session = self._sessions[name] = _Session(channel, launched, spoken.name)
                 return session, True
         finally:
             if not opening.locked():
                 self._opening.pop(name, None)
 
-    async def _take(self, launched: LaunchedZygote, *, eager: bool) -> Channel:
+    async def _take_channel(self, launched: LaunchedZygote, *, eager: bool) -> Channel:
         """Return a session that is ready, or wait until it is; others are made for those who come next."""
         ready = self._ready[eager]
         while ready and ready[0].done() and (ready[0].exception() or ready[0].result().closed):
             ready.popleft()
-        task = ready.popleft() if ready else self._make(launched, eager)
+        task = ready.popleft() if ready else self._make_channel(launched, eager)
         while len(ready) < AHEAD and not self._closed:
-            ready.append(self._make(launched, eager))
+            ready.append(self._make_channel(launched, eager))
         return await asyncio.shield(task)
 
-    def _make(self, launched: LaunchedZygote, eager: bool) -> asyncio.Task[Channel]:
+    def _make_channel(self, launched: LaunchedZygote, eager: bool) -> asyncio.Task[Channel]:
         task = asyncio.create_task(launched.session(eager=eager))
-        self._keep(task)
+        self._keep_task(task)
         return task
 
-    async def _ask(
+    async def _ask_channel(
         self, launched: LaunchedZygote, channel: Channel, execution: Execution, request: dict[str, Any], turn: Turn
     ) -> dict[str, Any]:
         launched.settle(channel.number)
@@ -265,7 +267,9 @@ class AsyncSandbox:
         outcome["killed"] = launched.out_of_memory(channel.number)
         return outcome
 
-    def _result(self, launched: LaunchedZygote, execution: Execution, outcome: dict[str, Any]) -> ExecutionResult:
+    def _make_result(
+        self, launched: LaunchedZygote, execution: Execution, outcome: dict[str, Any]
+    ) -> ExecutionResult:
         self.executions += 1
         if outcome.get("failed"):
             raise SandboxError(f"{execution.language} could not start: {outcome['failed']}.")
@@ -276,18 +280,18 @@ class AsyncSandbox:
         return ExecutionResult(
             status=status,
             stdout=outcome["out"],
-            stderr=outcome["err"] + _notice(status, execution, outcome),
+            stderr=outcome["err"] + _status_notice(status, execution, outcome),
             exit_code=outcome["exit"],
             isolation_level=launched.isolation_level,
             seconds=outcome["seconds"],
         )
 
-    async def _end(self, channel: Channel, launched: LaunchedZygote) -> None:
+    async def _end_channel(self, channel: Channel, launched: LaunchedZygote) -> None:
         channel.close()
         await launched.zygote.await_end(channel.number)
         await asyncio.to_thread(launched.forget, channel.number)
 
-    async def _expire(self) -> None:
+    async def _expire_sessions(self) -> None:
         patience = self._settings.session_timeout
         while True:
             await asyncio.sleep(min(patience / 4, 30.0))
@@ -295,7 +299,7 @@ class AsyncSandbox:
                 if not session.lock.locked() and time.time() - session.last_used > patience:
                     await self.delete_session(name)
 
-    async def _relieve(self, launched: LaunchedZygote) -> None:
+    async def _relieve_memory(self, launched: LaunchedZygote) -> None:
         """End, while the machine is short of memory, end idle sessions, the longest idle first."""
         while not launched.zygote.closed:
             await asyncio.sleep(RELIEF_SECONDS)
@@ -306,7 +310,7 @@ class AsyncSandbox:
         idle = [name for name, session in self._sessions.items() if not session.lock.locked()]
         return min(idle, key=lambda name: self._sessions[name].last_used, default=None)
 
-    def _keep(self, task: asyncio.Task[Any]) -> None:
+    def _keep_task(self, task: asyncio.Task[Any]) -> None:
         """Hold a reference to the task while it runs, and retrieve its exception."""
         self._tasks.add(task)
         task.add_done_callback(self._forget_task)
@@ -338,7 +342,7 @@ def _let_stop(turn: Turn, channel: Channel, limit: asyncio.Timeout) -> None:
     turn.let_stop(stop, go)
 
 
-def _notice(status: str, execution: Execution, outcome: Mapping[str, Any]) -> str:
+def _status_notice(status: str, execution: Execution, outcome: Mapping[str, Any]) -> str:
     """Return the notice that follows the code's own errors; empty where there is none."""
     if status == "timeout":
         return f"Execution timed out after {execution.timeout} seconds\n"

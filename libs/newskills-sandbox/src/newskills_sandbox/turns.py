@@ -70,7 +70,7 @@ class Turns:
     def __init__(self, usual: int, *, strict: bool, ample: Callable[[], bool] = lambda: True) -> None:
         self._usual, self._strict, self._ample = usual, strict, ample
         self._running: list[Turn] = []
-        self._new: dict[bool, Waiters[Turn]] = {whole: Waiters(self._end) for whole in (False, True)}
+        self._new: dict[bool, Waiters[Turn]] = {whole: Waiters(self._end_turn) for whole in (False, True)}
         self._stopped: dict[int, deque[Turn]] = {step: deque() for step in range(len(STEPS) + 1)}
         self._given = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -83,59 +83,59 @@ class Turns:
     @asynccontextmanager
     async def turn(self, *, whole: bool = False) -> AsyncIterator[Turn]:
         begun = self._new[whole].join()
-        self._fill()
+        self._fill_places()
         turn = await begun
         try:
             yield turn
         finally:
-            self._end(turn)
+            self._end_turn(turn)
 
     def rest(self, turn: Turn, *, idle: bool) -> None:
-        if self._strict or turn in self._line(turn):
+        if self._strict or turn in self._line_of(turn):
             return
         if idle and turn in self._running:
-            self._leave(turn)
-            self._fill()
+            self._leave_running(turn)
+            self._fill_places()
         elif not idle and turn not in self._running:
-            self._run(turn)
+            self._run_turn(turn)
 
-    def _line(self, turn: Turn) -> deque[Turn]:
-        return self._stopped[_step(turn.used)]
+    def _line_of(self, turn: Turn) -> deque[Turn]:
+        return self._stopped[_step_of(turn.used)]
 
-    def _end(self, turn: Turn) -> None:
+    def _end_turn(self, turn: Turn) -> None:
         turn.keep_running()
-        for place in (self._line(turn), self._running):
+        for place in (self._line_of(turn), self._running):
             if turn in place:
                 place.remove(turn)
-        self._fill()
+        self._fill_places()
 
-    def _run(self, turn: Turn) -> None:
+    def _run_turn(self, turn: Turn) -> None:
         turn.runs_since = time.monotonic()
         self._running.append(turn)
 
-    def _leave(self, turn: Turn) -> None:
+    def _leave_running(self, turn: Turn) -> None:
         self._running.remove(turn)
         turn.used += time.monotonic() - turn.runs_since
 
-    def _fill(self) -> None:
-        while (first := self._next(len(self._running))) is not None:
-            self._give(first)
+    def _fill_places(self) -> None:
+        while (first := self._next_head(len(self._running))) is not None:
+            self._give_turn(first)
         if self._timer is None and (any(self._new.values()) or any(self._stopped.values())):
-            self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
+            self._timer = asyncio.get_running_loop().call_later(TICK, self._on_tick)
 
-    def _give(self, first: QueueHead) -> None:
+    def _give_turn(self, first: QueueHead) -> None:
         self._given += 1
         if first.turn is None:
             turn = Turn(self, whole=first.whole)
-            self._run(turn)
+            self._run_turn(turn)
             self._new[first.whole].hand(turn)
             return
-        self._line(first.turn).remove(first.turn)
-        self._run(first.turn)
+        self._line_of(first.turn).remove(first.turn)
+        self._run_turn(first.turn)
         if first.turn.go is not None:
             first.turn.go()
 
-    def _next(self, running: int) -> QueueHead | None:
+    def _next_head(self, running: int) -> QueueHead | None:
         """Tell whose turn it is while `running` others run; None where there is no room or nobody waits."""
         # One more cell may run beside programs, which nobody can stop.
         programs = sum(turn.whole for turn in self._running) >= self._usual and not self._strict
@@ -148,21 +148,21 @@ class Turns:
             return min(first, key=lambda waiter: waiter.since)
         return min(first, key=lambda waiter: (waiter.step, waiter.since), default=None)
 
-    def _tick(self) -> None:
+    def _on_tick(self) -> None:
         self._timer = None
-        while (longest := self._longest()) is not None and self._ample():
-            following = self._next(len(self._running) - 1)
+        while (longest := self._longest_turn()) is not None and self._ample():
+            following = self._next_head(len(self._running) - 1)
             if following is None or longest.stop is None:
                 break
             longest.stop()
-            self._leave(longest)
-            self._give(following)
+            self._leave_running(longest)
+            self._give_turn(following)
             longest.waits_since = time.monotonic()
-            self._line(longest).append(longest)
-            self._fill()
-        self._fill()
+            self._line_of(longest).append(longest)
+            self._fill_places()
+        self._fill_places()
 
-    def _longest(self) -> Turn | None:
+    def _longest_turn(self) -> Turn | None:
         """Find, of those that can be stopped for one that has run for less: the one that has run longest."""
         now = time.monotonic()
         least = min((step for step, line in self._stopped.items() if line), default=len(STEPS))
@@ -174,10 +174,10 @@ class Turns:
             if turn.stop is not None and now - turn.runs_since >= SLICE
         ]
         ran, turn = max(running, key=lambda pair: pair[0], default=(0.0, None))
-        if _step(ran) > least:
+        if _step_of(ran) > least:
             return turn
         return None
 
 
-def _step(ran: float) -> int:
+def _step_of(ran: float) -> int:
     return bisect_right(STEPS, ran)

@@ -42,7 +42,7 @@ class Waiters(Generic[T]):
         """Take the last place at once, and return what is to be awaited for the value that is handed over."""
         turn: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._line.append((time.monotonic(), turn))
-        return self._wait(turn)
+        return self._await_turn(turn)
 
     def hand(self, value: T) -> bool:
         """Give `value` to the first in line; return False where nobody waits."""
@@ -54,7 +54,7 @@ class Waiters(Generic[T]):
                 return True
         return False
 
-    async def _wait(self, turn: asyncio.Future[T]) -> T:
+    async def _await_turn(self, turn: asyncio.Future[T]) -> T:
         try:
             return await turn
         except asyncio.CancelledError:

@@ -61,20 +61,20 @@ class Channel(asyncio.Protocol):
         if self._transport is None or self.closed:
             return None
         self._transport.write(pack(message))
-        return await self._expect()
+        return await self._expect_answer()
 
     def interrupt(self) -> None:
         """End the request under way as if its time were up."""
-        self._tell("interrupt")
+        self._tell_supervisor("interrupt")
 
     def stop(self) -> None:
         """Stop the cell under way, and its clock, until `go`."""
-        self._tell("stop")
+        self._tell_supervisor("stop")
 
     def go(self) -> None:
-        self._tell("go")
+        self._tell_supervisor("go")
 
-    def _tell(self, what: str) -> None:
+    def _tell_supervisor(self, what: str) -> None:
         if self._transport is not None and not self.closed:
             self._transport.write(pack({"do": what}))
 
@@ -95,22 +95,22 @@ class Channel(asyncio.Protocol):
             message = json.loads(self._data[HEADER.size : end])
             del self._data[:end]
             if "idle" not in message:
-                self._answer(message)
+                self._deliver_answer(message)
             elif self.on_idle is not None:
                 self.on_idle(message["idle"])
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         while self._waiting:
-            self._answer(None)
+            self._deliver_answer(None)
 
-    def _answer(self, message: dict[str, Any] | None) -> None:
+    def _deliver_answer(self, message: dict[str, Any] | None) -> None:
         if self._waiting:
             future = self._waiting.popleft()
             if not future.done():
                 future.set_result(message)
 
-    async def _expect(self) -> dict[str, Any] | None:
+    async def _expect_answer(self) -> dict[str, Any] | None:
         if self.closed:
             return None
         future: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
@@ -129,7 +129,7 @@ class Zygote:
         self._numbers = 0
         self.closed = False
         self._first: asyncio.Future[dict[str, Any]] = self._loop.create_future()
-        self._loop.add_reader(control.fileno(), self._read)
+        self._loop.add_reader(control.fileno(), self._read_messages)
 
     @classmethod
     async def start(cls, python: str, settings: Mapping[str, Any]) -> Zygote:
@@ -158,13 +158,13 @@ class Zygote:
         near.send(json.dumps(dict(settings)).encode())
         zygote = cls(process, near, log)
         try:
-            await zygote._start()
+            await zygote._await_start()
         except BaseException:
             await zygote.close()
             raise
         return zygote
 
-    async def _start(self) -> None:
+    async def _await_start(self) -> None:
         try:
             async with asyncio.timeout(START_PATIENCE):
                 answer = await self._first
@@ -192,7 +192,7 @@ class Zygote:
         self._ended[number] = asyncio.Event()
         try:
             text = json.dumps({"do": "spawn", "session": number, **message}).encode()
-            await self._send(text, [far.fileno(), *groups])
+            await self._send_message(text, [far.fileno(), *groups])
         except OSError as error:
             near.close()
             raise SandboxError(f"The sandbox is gone: {error.strerror}.") from error
@@ -206,7 +206,7 @@ class Zygote:
     async def kill(self, number: int) -> None:
         """Kill a supervisor that does not answer."""
         with contextlib.suppress(OSError):
-            await self._send(json.dumps({"do": "kill", "session": number}).encode(), [])
+            await self._send_message(json.dumps({"do": "kill", "session": number}).encode(), [])
 
     async def await_end(self, number: int) -> None:
         """Wait until session `number` and all its processes are gone."""
@@ -216,20 +216,20 @@ class Zygote:
 
     async def close(self) -> None:
         """End all sessions."""
-        self._gone()
+        self._note_gone()
         for channel in self._channels.values():  # not all have seen their end yet, and the loop may stop at once
             channel.close()
-        await asyncio.to_thread(self._wait)
+        await asyncio.to_thread(self._await_exit)
         self._log.close()
 
-    def _wait(self) -> None:
+    def _await_exit(self) -> None:
         try:
             self._process.wait(STOP_PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
-    async def _send(self, data: bytes, descriptors: list[int]) -> None:
+    async def _send_message(self, data: bytes, descriptors: list[int]) -> None:
         if self.closed:
             raise OSError(0, "its process has ended")
         while True:
@@ -239,7 +239,7 @@ class Zygote:
             except BlockingIOError:
                 await asyncio.sleep(0.001)
 
-    def _read(self) -> None:
+    def _read_messages(self) -> None:
         try:
             data = self._control.recv(MESSAGE)
         except BlockingIOError:
@@ -247,7 +247,7 @@ class Zygote:
         except OSError:
             data = b""
         if not data:
-            self._gone()
+            self._note_gone()
             return
         message = json.loads(data)
         if "ended" in message:
@@ -258,7 +258,7 @@ class Zygote:
         elif not self._first.done():
             self._first.set_result(message)
 
-    def _gone(self) -> None:
+    def _note_gone(self) -> None:
         if self.closed:
             return
         self.closed = True
@@ -271,7 +271,7 @@ class Zygote:
         self._ended.clear()
 
 
-def environment(python: str) -> dict[str, str]:
+def sandbox_environment(python: str) -> dict[str, str]:
     """Return all that the sandbox's processes know of an environment: nothing of ours, and where `python` is."""
     return {
         "PATH": f"{Path(python).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

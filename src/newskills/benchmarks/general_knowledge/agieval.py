@@ -2,6 +2,7 @@
 """Examinations for people, English and Chinese, in 21 tasks (Zhong et al. 2023, arXiv:2304.06364)."""
 
 import re
+from collections.abc import Callable
 from functools import partial
 
 from newskills.base.benchmark import Benchmark, Drop, Group, Source
@@ -87,21 +88,29 @@ _FIVE = ("aqua-rat", "lsat-ar", "lsat-lr", "lsat-rc")
 
 
 def _benchmark(task: str, items: int, sha256: str) -> Benchmark:
-    blank, several = task in _CLOZE, task in _MULTIPLE
+    row: Callable[[str, Row, int], Row | Drop]
+    if task in _CLOZE:
+        row, prompt, grader, metric, chance = cloze, "generic/math", "math", "math", 0.0
+    elif task in _MULTIPLE:
+        row, prompt, grader, metric, chance = choice, "generic/general-boxed", "option_set", "multichoice", 1 / 15
+    else:
+        row, prompt, grader, metric, chance = choice, "eval/aai/mcq-10choices", "multichoice", "multichoice", 0.25
+    if task in _FIVE:
+        chance = 0.2
     return Benchmark(
         name=f"agieval.{task}",
         category="general-knowledge",
         title=f"AGIEval: {task.replace('-', ' ')}",
         sources=(Source(url=f"{_URL}{task}.jsonl", revision=_COMMIT, sha256=sha256),),
-        row=partial(cloze if blank else choice, task),
-        prompt="generic/math" if blank else "generic/general-boxed" if several else "eval/aai/mcq-10choices",
-        grader="math" if blank else "option_set" if several else "multichoice",
-        metric="math" if blank else "multichoice",
+        row=partial(row, task),
+        prompt=prompt,
+        grader=grader,
+        metric=metric,
         items={"test": items},
         licence="MIT (repository); examinations keep their own terms",
         homepage="https://github.com/ruixiangcui/AGIEval",
         citation="arXiv:2304.06364",
-        chance=0.0 if blank else 1 / 15 if several else 0.2 if task in _FIVE else 0.25,
+        chance=chance,
         misprints=_SEVERAL_RIGHT if task == "gaokao-mathqa" else {},
         traps=(
             "Options carry their own letters in the source, sometimes out of order: they are put in order here.",

@@ -150,11 +150,12 @@ def expanded(name: str) -> Any:
         tasks: list[HarnessTask] = []
         for each in names:
             made = expanded(each)
-            tasks += (
-                [leaf.origin for leaf in made.get_all_tasks()]
-                if hasattr(made, "get_all_tasks")
-                else (made if isinstance(made, list) else [made])
-            )
+            if hasattr(made, "get_all_tasks"):
+                tasks += [leaf.origin for leaf in made.get_all_tasks()]
+            elif isinstance(made, list):
+                tasks += made
+            else:
+                tasks.append(made)
         return list({task.task: task for task in tasks}.values())
     entry, index = entry_of(name)
     try:

@@ -152,24 +152,28 @@ _HEDGEABLE = {
 def _benchmark(
     name: str, title: str, source: Source, row: RowMapper, items: int, paper: str, *traps: str
 ) -> Benchmark:
-    short = row is loogle
+    if row is loogle:
+        prompt, grader = "generic/short-answer", "short_answer"
+    else:
+        prompt, grader = "generic/default", "long_text"
+    homepage = "https://github.com/bigai-nlco/LooGLE"
+    if source.hf:
+        homepage = f"https://huggingface.co/datasets/{source.hf}"
     return Benchmark(
         name=name,
         category="long-context",
         title=title,
         sources=(source,),
         row=row,
-        prompt="generic/short-answer" if short else "generic/default",
-        grader="short_answer" if short else "long_text",
-        metric="short_answer" if short else "long_text",
+        prompt=prompt,
+        grader=grader,
+        metric=grader,
         metric_config={"groups": _LONGBENCH_GROUPS} if row is longbench else {},
         headline=_HEADLINES.get(name, ""),
         hedgeable=_HEDGEABLE.get(name, ""),
         items={"test": items} if items else {},
         licence="Apache-2.0" if row is babilong else "MIT",
-        homepage=f"https://huggingface.co/datasets/{source.hf}"
-        if source.hf
-        else "https://github.com/bigai-nlco/LooGLE",
+        homepage=homepage,
         citation=paper,
         unverified=row is not loogle,
         traps=traps,

@@ -40,21 +40,24 @@ def cloze(raw: Row, index: int) -> Row:
 
 
 def _benchmark(name: str, title: str, row: RowMapper, items: int, sha256: str, *traps: str) -> Benchmark:
-    by_letter = row is choice
+    if row is choice:
+        prompt, grader, metric, chance = "generic/general-boxed", "option_set", "multichoice", 0.25
+    else:
+        prompt, grader, metric, chance = "generic/math", "math", "math", 0.0
     return Benchmark(
         name=name,
         category="multilingual",
         title=title,
         sources=(Source(url=f"{_URL}{name}/test.jsonl", revision=_COMMIT, sha256=sha256),),
         row=row,
-        prompt="generic/general-boxed" if by_letter else "generic/math",
-        grader="option_set" if by_letter else "math",
-        metric="multichoice" if by_letter else "math",
+        prompt=prompt,
+        grader=grader,
+        metric=metric,
         items={"test": items},
         licence="unstated (examination problems)",
         homepage="https://github.com/QwenLM/Qwen2.5-Math",
         citation="arXiv:2306.16636" if row is cmath else "arXiv:2409.12122",
-        chance=0.25 if by_letter else 0.0,
+        chance=chance,
         traps=("The problems are Chinese, the instruction is English.", *traps),
     )
 

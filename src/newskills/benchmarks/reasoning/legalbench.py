@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from newskills.base.benchmark import Benchmark, Group, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.scores import Metrics, headline, mean
-from newskills.graders.reading.legal import LABEL, NAMES, plain
+from newskills.graders.reading.legal import LABEL, NAMES, plain_words
 
 _TASKS = {
     "issue": """
@@ -118,7 +118,7 @@ def row(raw: Row, index: int) -> Row:
         "question": _FIELD.sub(lambda field: str(raw[field[1]]), raw["_prompt"]).rstrip(),
         "expected_answer": answer,
         "measure": measure,
-        "label": plain(answer) if measure == LABEL else "",
+        "label": plain_words(answer) if measure == LABEL else "",
         "subset_for_metrics": task,
     }
 

@@ -26,6 +26,11 @@ def every(raw: Row, index: int) -> Row:
     if len(raw["turns"]) != 1:
         raise ValueError(f"{len(raw['turns'])} turns; one is expected")
     truth = raw.get("ground_truth")
+    ground_truth: Row = {}
+    if isinstance(truth, str):
+        ground_truth = {"ground_truth": truth}
+    elif truth is not None:
+        ground_truth = {"ground_truth": json.dumps(truth)}
     instructions: Row = {}
     if "instruction_id_list" in raw:
         kwargs = [
@@ -37,7 +42,7 @@ def every(raw: Row, index: int) -> Row:
     return {
         "id": raw["question_id"],
         "question": raw["turns"][0],
-        **({} if truth is None else {"ground_truth": truth if isinstance(truth, str) else json.dumps(truth)}),
+        **ground_truth,
         **instructions,
         **{key: raw[key] for key in _KEPT if key in raw},
         "subset_for_metrics": raw["category"],

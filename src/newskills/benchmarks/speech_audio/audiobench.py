@@ -33,18 +33,22 @@ def row(raw: Row, index: int) -> Row:
     name = raw["_hf"].partition("/")[2]
     pair = _PAIR.fullmatch(name)
     sound = embedded(raw["context"], f"{name}-{index}")
-    languages: Row = {"language": "zh" if "_zh_" in name else "en"}
     if pair is not None:
-        languages = {"source_language": pair[1], "target_language": pair[2]}
-    counted = name in _COUNTED.split(",")
-    request = _request(name, raw, "" if pair is None else pair[2])
+        task_type, target = "AST", pair[2]
+        languages: Row = {"source_language": pair[1], "target_language": target}
+    else:
+        task_type, target = "ASR", ""
+        languages = {"language": "zh" if "_zh_" in name else "en"}
+    if name not in _COUNTED.split(","):
+        task_type = "QA"
+    request = _request(name, raw, target)
     return {
         "id": f"{name}-{index}",
         "messages": heard(request, sound),
         "audio_path": sound,
         "question": str(raw.get("speech_instruction") or request),
         "expected_answer": raw["answer"],
-        "task_type": "QA" if not counted else "ASR" if pair is None else "AST",
+        "task_type": task_type,
         **languages,
         "dataset": name,
         "sample_id": str(index),

@@ -123,16 +123,24 @@ def covost2(task: str, raw: Row, index: int) -> Row | Drop:
         return Drop("--common_voice names no folder with <language>/validated.tsv that has their texts")
     clip = f"clips/{source}/{raw['path']}"
     ours, theirs = code_of(source), code_of(target)
+    if asr:
+        identity, subset = source, source
+        request, expected_answer = TRANSCRIBE, sentence
+        languages = {"language": ours}
+    else:
+        identity, subset = f"{source}-{target}", f"{source}->{target}"
+        request, expected_answer = translate(_NAMES[theirs]), raw["translation"]
+        languages = {"source_language": ours, "target_language": theirs}
     return {
-        "id": f"{source}-{raw['path']}" if asr else f"{source}-{target}-{raw['path']}",
-        "messages": heard(TRANSCRIBE if asr else translate(_NAMES[theirs]), clip),
-        "expected_answer": sentence if asr else raw["translation"],
+        "id": f"{identity}-{raw['path']}",
+        "messages": heard(request, clip),
+        "expected_answer": expected_answer,
         "audio_path": clip,
         "source": sentence,
         "reference": raw["translation"],
-        **({"language": ours} if asr else {"source_language": ours, "target_language": theirs}),
+        **languages,
         "task_type": task,
-        "subset_for_metrics": source if asr else f"{source}->{target}",
+        "subset_for_metrics": subset,
     }
 
 
@@ -162,7 +170,13 @@ _BLEU = "BLEU is compared within a pair of languages only."
 def _benchmark(name: str, title: str, source: Source, row: RowMapper, **more: Any) -> Benchmark:
     family, _, task = name.partition(".")
     fleurs, asr = family == "fleurs", task == "asr"
-    home = "huggingface.co/datasets/google/fleurs" if fleurs else "github.com/facebookresearch/covost"
+    if fleurs:
+        home, licence, citation = "huggingface.co/datasets/google/fleurs", "CC-BY-4.0", "arXiv:2205.12446"
+    else:
+        home, licence, citation = "github.com/facebookresearch/covost", "CC-BY-NC-4.0", "arXiv:2007.10310"
+    traps = [] if fleurs else [_CLIPS]
+    if not asr:
+        traps.append(_BLEU)
     return Benchmark(
         name=name,
         category="speech-audio",
@@ -175,12 +189,12 @@ def _benchmark(name: str, title: str, source: Source, row: RowMapper, **more: An
         grader_config={"normalization_mode": "multilingual"} if asr else {},
         metric="audio",
         headline="" if asr else "`bleu`: corpus BLEU of each pair of languages",
-        licence="CC-BY-4.0" if fleurs else "CC-BY-NC-4.0",
+        licence=licence,
         homepage=f"https://{home}",
-        citation="arXiv:2205.12446" if fleurs else "arXiv:2007.10310",
+        citation=citation,
         requires="newskills[media,translation]",
         unverified=True,
-        traps=(*(() if fleurs else (_CLIPS,)), *(() if asr else (_BLEU,))),
+        traps=tuple(traps),
         **more,
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row
 from newskills.benchmarks.options import rows_with
-from newskills.graders.tool_calls.agentdojo import suites
+from newskills.graders.tool_calls.agentdojo import task_suites
 
 _SUITES = ("workspace", "travel", "banking", "slack")
 _KINDS = ("no-attack", "attack")
@@ -18,7 +18,7 @@ _KINDS = ("no-attack", "attack")
 def rows(split: str) -> Iterator[Row]:
     """Yield each task of the users alone, then with each of the attackers' tasks. Raises ConfigError without the
     package."""
-    all_suites = suites()
+    all_suites = task_suites()
     from agentdojo.agent_pipeline.agent_pipeline import load_system_message
 
     system = load_system_message("default").strip()

@@ -36,7 +36,7 @@ class AlignmentChunk(Struct, frozen=True):
     heard: Sequence[str]
 
 
-def align(right: Sequence[str], heard: Sequence[str]) -> list[AlignmentChunk]:
+def align_words(right: Sequence[str], heard: Sequence[str]) -> list[AlignmentChunk]:
     """Return the cheapest alignment, in order."""
     if not right or not heard:
         kind = "insert" if heard else "delete"
@@ -59,7 +59,7 @@ def align(right: Sequence[str], heard: Sequence[str]) -> list[AlignmentChunk]:
     ]
 
 
-def edits(chunks: Sequence[AlignmentChunk]) -> Edits:
+def count_edits(chunks: Sequence[AlignmentChunk]) -> Edits:
     """Count the edits and the right words of an alignment."""
     count = dict.fromkeys(("equal", "substitute", "insert", "delete"), 0)
     for chunk in chunks:
@@ -76,7 +76,7 @@ def joined_compounds(right: Sequence[str], heard: Sequence[str]) -> list[str]:
     """Return `heard`, with words written as in `right` where only the blanks between them differ."""
     joined: list[str] = []
     differing: list[AlignmentChunk] = []
-    for chunk in [*align(right, heard), AlignmentChunk("equal", (), ())]:
+    for chunk in [*align_words(right, heard), AlignmentChunk("equal", (), ())]:
         if chunk.kind != "equal":
             differing.append(chunk)
             continue
@@ -114,7 +114,7 @@ def same_case(right: Sequence[str], heard: Sequence[str]) -> tuple[int, int]:
     """Return (words heard rightly whose capitals are right, too; words heard rightly)."""
     same = words = 0
     place = other = 0
-    for chunk in align([word.casefold() for word in right], [word.casefold() for word in heard]):
+    for chunk in align_words([word.casefold() for word in right], [word.casefold() for word in heard]):
         if chunk.kind == "equal":
             words += len(chunk.right)
             pairs = zip(right[place:], heard[other : other + len(chunk.heard)], strict=False)

@@ -10,10 +10,18 @@ from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.audio import texts
-from newskills.graders.audio.errors import Edits, align, edits, joined_compounds, mark_errors, mark_hits, same_case
+from newskills.graders.audio.errors import (
+    Edits,
+    align_words,
+    count_edits,
+    joined_compounds,
+    mark_errors,
+    mark_hits,
+    same_case,
+)
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 from newskills.graders.short_answer import short_answer
-from newskills.graders.translation import bleu, bleu_counts
+from newskills.graders.translation import bleu_counter, bleu_counts
 
 Counts = dict[str, tuple[float, float]]
 """Measure → (what is counted, out of how many); scores of a corpus are quotients of sums."""
@@ -78,7 +86,7 @@ class AudioGrader:
 
     def __init__(self, config: AudioConfig = AudioConfig()) -> None:  # noqa: B008 - frozen
         self.config = config
-        texts.require()
+        texts.require_libraries()
 
     def gold_reply(self, record: Row) -> str | None:
         if _SILENCE.match(str(record.get("task_type"))):
@@ -98,97 +106,103 @@ class AudioGrader:
 
     def grade(self, record: Row) -> Score:
         task = str(record.get("task_type") or "ASR")
-        heard = texts.spoken(visible(self._reply(record)) or "", strip=self.config.strip_helpful_prefixes)
+        heard = texts.spoken_text(
+            visible(self._reply_text(record)) or "", strip=self.config.strip_helpful_prefixes
+        )
         if _SILENCE.match(task):
-            return self._silence(record, heard)
+            return self._grade_silence(record, heard)
         right = record.get("expected_answer")
         if not isinstance(right, str) or not right.strip():
-            return self._unscored("the record has no expected_answer")
+            return self._unscored_record("the record has no expected_answer")
         if _TRANSLATION.match(task):
-            return self._translation(record, right, heard)
+            return self._grade_translation(record, right, heard)
         if _HEARING.match(task):
-            return self._transcript(record, task, right, heard)
-        return self._answer(record, right, heard)
+            return self._grade_transcript(record, task, right, heard)
+        return self._grade_answer(record, right, heard)
 
-    def _reply(self, record: Row) -> str:
+    def _reply_text(self, record: Row) -> str:
         return str(record.get("generation") or "")
 
-    def _transcript(self, record: Row, task: str, right: str, heard: str) -> Score:
+    def _grade_transcript(self, record: Row, task: str, right: str, heard: str) -> Score:
         counts: Counts = {}
         marks = bool(_MARKED.match(task))
         mode = self.config.mode if self.config.normalize_asr_pc_standard_wer or not marks else "none"
-        words = self._words(right, mode, record)
+        words = self._normalised_words(right, mode, record)
         if not words:
-            return self._unscored("the right transcript has no words once it is normalised")
-        errors = self._compared(words, heard, mode, record, counts)
+            return self._unscored_record("the right transcript has no words once it is normalised")
+        errors = self._compare_words(words, heard, mode, record, counts)
         if marks:
             _with_marks(right, heard, counts)
         for field in self.config.reference_fields:
-            other = self._words(str(record.get(field) or ""), mode, record)
+            other = self._normalised_words(str(record.get(field) or ""), mode, record)
             if not other:
-                return self._unscored(f"the record has no words in {field}")
-            ours = self._heard(other, heard, mode, record)
-            counts[f"wer_{field}"] = _ratio(edits(align(other, ours)))
+                return self._unscored_record(f"the record has no words in {field}")
+            ours = self._heard_words(other, heard, mode, record)
+            counts[f"wer_{field}"] = _error_ratio(count_edits(align_words(other, ours)))
         fields: Row = {
             "wer": errors.rate,
             "substitutions": errors.substitutions,
             "insertions": errors.insertions,
             "deletions": errors.deletions,
             "ref_words": errors.length,
-            **{name: _quotient(pair) for name, pair in counts.items() if name != "wer"},
+            **{name: _safe_quotient(pair) for name, pair in counts.items() if name != "wer"},
         }
-        return self._decided(record, heard, errors.rate < _HALF, fields, counts, max(0.0, 1 - errors.rate))
+        return self._decide_score(record, heard, errors.rate < _HALF, fields, counts, max(0.0, 1 - errors.rate))
 
-    def _compared(self, words: list[str], heard: str, mode: texts.Mode, record: Row, counts: Counts) -> Edits:
-        ours = self._heard(words, heard, mode, record)
-        word_edits = edits(align(words, ours))
-        counts["wer"] = _ratio(word_edits)
+    def _compare_words(self, words: list[str], heard: str, mode: texts.Mode, record: Row, counts: Counts) -> Edits:
+        ours = self._heard_words(words, heard, mode, record)
+        word_edits = count_edits(align_words(words, ours))
+        counts["wer"] = _error_ratio(word_edits)
         for name in ("substitutions", "insertions", "deletions"):
             counts[name] = (getattr(word_edits, name), 1)
         counts["ref_words"] = (word_edits.length, 1)
-        counts["cer"] = _ratio(edits(align(list(" ".join(words)), list(" ".join(ours)))))
+        counts["cer"] = _error_ratio(count_edits(align_words(list(" ".join(words)), list(" ".join(ours)))))
         return word_edits
 
-    def _words(self, text: str, mode: texts.Mode, record: Row) -> list[str]:
-        return texts.normalised(text, mode, _language(record)).split()
+    def _normalised_words(self, text: str, mode: texts.Mode, record: Row) -> list[str]:
+        return texts.normalise_transcript(text, mode, _language_code(record)).split()
 
-    def _heard(self, words: list[str], heard: str, mode: texts.Mode, record: Row) -> list[str]:
-        ours = self._words(heard, mode, record)
+    def _heard_words(self, words: list[str], heard: str, mode: texts.Mode, record: Row) -> list[str]:
+        ours = self._normalised_words(heard, mode, record)
         if mode in ("multilingual", "hf_leaderboard"):
             return joined_compounds(words, ours)
         return ours
 
-    def _translation(self, record: Row, right: str, heard: str) -> Score:
-        tokenizer = _TOKENIZERS.get(_language(record, "target_language"), "13a")
+    def _grade_translation(self, record: Row, right: str, heard: str) -> Score:
+        tokenizer = _TOKENIZERS.get(_language_code(record, "target_language"), "13a")
         counted = bleu_counts(heard, right, tokenizer)
-        score = bleu(tokenizer).sentence_score(heard, [right]).score / 100
+        score = bleu_counter(tokenizer).sentence_score(heard, [right]).score / 100
         fields: Row = {"bleu_counts": counted, "sentence_bleu": score}
-        return self._decided(record, heard, score >= _HALF, fields, {}, score)
+        return self._decide_score(record, heard, score >= _HALF, fields, {}, score)
 
-    def _silence(self, record: Row, heard: str) -> Score:
-        invented = bool(texts.normalised(heard, "multilingual"))
+    def _grade_silence(self, record: Row, heard: str) -> Score:
+        invented = bool(texts.normalise_transcript(heard, "multilingual"))
         counts: Counts = {"hallucination_rate": (int(invented), 1)}
         seconds = record.get("audio_duration") or record.get("duration")
         if isinstance(seconds, int | float) and seconds > 0:
             errors = len(heard) if invented else 0
             counts["char_rate"] = (errors, float(seconds))
-        fields = self._fields(heard, not invented, {}, counts)
+        fields = self._score_fields(heard, not invented, {}, counts)
         why = "text for silence" if invented else "no words"
         return decided(self._stamp, not invented, fields, why)
 
-    def _answer(self, record: Row, right: str, heard: str) -> Score:
-        answer = short_answer(visible(self._reply(record)))
-        alike = texts.normalised(answer or "", "standard") == texts.normalised(right, "standard")
-        return self._decided(record, answer or "", bool(answer) and alike, {}, {}, float(alike))
+    def _grade_answer(self, record: Row, right: str, heard: str) -> Score:
+        answer = short_answer(visible(self._reply_text(record)))
+        alike = texts.normalise_transcript(answer or "", "standard") == texts.normalise_transcript(
+            right, "standard"
+        )
+        return self._decide_score(record, answer or "", bool(answer) and alike, {}, {}, float(alike))
 
-    def _decided(self, record: Row, heard: str, correct: bool, fields: Row, counts: Counts, value: float) -> Score:
-        all_fields = self._fields(heard, correct, fields, counts)
+    def _decide_score(
+        self, record: Row, heard: str, correct: bool, fields: Row, counts: Counts, value: float
+    ) -> Score:
+        all_fields = self._score_fields(heard, correct, fields, counts)
         if not heard.strip():
             return unanswered(self._stamp, record, all_fields)
         why = "heard" if correct else "misheard"
         return decided(self._stamp, correct, all_fields, why, value)
 
-    def _fields(self, heard: str, correct: bool | None, fields: Row, counts: Counts) -> Row:
+    def _score_fields(self, heard: str, correct: bool | None, fields: Row, counts: Counts) -> Row:
         return {
             "predicted_answer": heard or None,
             "is_correct": correct,
@@ -196,7 +210,7 @@ class AudioGrader:
             "audio_counts": {name: list(pair) for name, pair in counts.items()},
         }
 
-    def _unscored(self, why: str) -> Score:
+    def _unscored_record(self, why: str) -> Score:
         return unscored(self._stamp, why, {"predicted_answer": None, "is_correct": None, "audio_counts": None})
 
     @property
@@ -205,9 +219,9 @@ class AudioGrader:
 
 
 def _with_marks(right: str, heard: str, counts: Counts) -> None:
-    counts["wer_c"] = _ratio(edits(align(texts.cased_words(right), texts.cased_words(heard))))
-    chunks = align(texts.words_and_marks(right), texts.words_and_marks(heard))
-    counts["wer_pc"] = _ratio(edits(chunks))
+    counts["wer_c"] = _error_ratio(count_edits(align_words(texts.cased_words(right), texts.cased_words(heard))))
+    chunks = align_words(texts.words_and_marks(right), texts.words_and_marks(heard))
+    counts["wer_pc"] = _error_ratio(count_edits(chunks))
     counts["per"] = mark_errors(chunks, _is_mark)
     counts["punct_f1"] = mark_hits(chunks, _is_mark)
     counts["cap_accuracy"] = same_case(texts.cased_words(right), texts.cased_words(heard))
@@ -217,17 +231,17 @@ def _is_mark(token: str) -> bool:
     return all(map(texts.is_punctuation, token))
 
 
-def _ratio(word_edits: Edits) -> tuple[int, int]:
+def _error_ratio(word_edits: Edits) -> tuple[int, int]:
     return word_edits.errors, word_edits.length
 
 
-def _quotient(pair: tuple[float, float]) -> float:
+def _safe_quotient(pair: tuple[float, float]) -> float:
     counted, total = pair
     if total:
         return counted / total
     return 0.0
 
 
-def _language(record: Row, key: str = "language") -> str:
+def _language_code(record: Row, key: str = "language") -> str:
     language = record.get(key) or record.get("source_language") or "en"
     return str(language).replace("_", "-").partition("-")[0].lower()

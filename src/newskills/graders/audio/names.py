@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from newskills.base.records import Row, Score
 from newskills.graders.audio import texts
-from newskills.graders.audio.errors import align, edits
+from newskills.graders.audio.errors import align_words, count_edits
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 _HALF = 0.5
@@ -23,7 +23,7 @@ class _NamesGrader:
 
     def __init__(self) -> None:
         """Check that the libraries are installed. Raises ConfigError where they are missing."""
-        texts.require()
+        texts.require_libraries()
 
     def gold_reply(self, record: Row) -> str | None:
         right = record.get("expected_answer")
@@ -41,14 +41,14 @@ class _NamesGrader:
         mode: texts.Mode = "standard" if language.startswith("en") else "multilingual"
 
         def words(text: object) -> tuple[str, ...]:
-            return tuple(texts.normalised(str(text), mode, language).split())
+            return tuple(texts.normalise_transcript(str(text), mode, language).split())
 
         spoken_words, heard = words(right), words(visible(str(record.get("generation") or "")) or "")
         if not spoken_words:
             return unscored(stamp, "the right transcript has no words once it is normalised", nothing)
-        word_edits = edits(align(spoken_words, heard))
+        word_edits = count_edits(align_words(spoken_words, heard))
         wanted = [name for name in dict.fromkeys(map(words, names)) if name]
-        counts = {"wer": [word_edits.errors, word_edits.length], **self.counted(spoken_words, heard, wanted)}
+        counts = {"wer": [word_edits.errors, word_edits.length], **self.count_names(spoken_words, heard, wanted)}
         rates = {name: counted / total for name, (counted, total) in counts.items() if total}
         correct = word_edits.rate < _HALF
         text = " ".join(heard)
@@ -57,7 +57,7 @@ class _NamesGrader:
             return unanswered(stamp, record, fields)
         return decided(stamp, correct, fields, f"wer {word_edits.rate:.2f}", max(0.0, 1 - word_edits.rate))
 
-    def counted(
+    def count_names(
         self, spoken_words: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
     ) -> dict[str, list[int]]:
         """Measure → [counted, out of]."""
@@ -76,12 +76,12 @@ class ContextASRGrader(_NamesGrader):
     gold_is_text = True
     names_key = "entity_list"
 
-    def counted(
+    def count_names(
         self, spoken_words: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
     ) -> dict[str, list[int]]:
-        inside = _covered(spoken_words, names)
+        inside = _words_in_names(spoken_words, names)
         errors = total = at = 0
-        for chunk in align(spoken_words, heard):
+        for chunk in align_words(spoken_words, heard):
             touched = sum(inside[at : at + len(chunk.right)])
             total += touched
             if chunk.kind in ("substitute", "delete"):
@@ -89,7 +89,7 @@ class ContextASRGrader(_NamesGrader):
             elif chunk.kind == "insert" and 0 < at < len(spoken_words) and inside[at - 1] and inside[at]:
                 errors += len(chunk.heard)
             at += len(chunk.right)
-        spoken, got = _occurrences(spoken_words, names), _occurrences(heard, names)
+        spoken, got = _name_counts(spoken_words, names), _name_counts(heard, names)
         return {
             "ne_wer": [errors, total],
             "ne_fnr": [(spoken - got).total(), spoken.total()],
@@ -107,10 +107,10 @@ class EarningsGrader(_NamesGrader):
     gold_is_text = True
     names_key = "keyword_list"
 
-    def counted(
+    def count_names(
         self, spoken_words: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
     ) -> dict[str, list[int]]:
-        spoken, got = _occurrences(spoken_words, names), _occurrences(heard, names)
+        spoken, got = _name_counts(spoken_words, names), _name_counts(heard, names)
         both = (spoken & got).total()
         return {
             "keyword_precision": [both, got.total()],
@@ -119,7 +119,7 @@ class EarningsGrader(_NamesGrader):
         }
 
 
-def _places(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[tuple[int, tuple[str, ...]]]:
+def _name_places(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[tuple[int, tuple[str, ...]]]:
     """Return (place, name) of each name in the text, without overlaps.
 
     Where several begin at one word, the longest counts.
@@ -139,12 +139,12 @@ def _places(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[tupl
     return positions
 
 
-def _occurrences(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
-    return Counter(name for _, name in _places(words, names))
+def _name_counts(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
+    return Counter(name for _, name in _name_places(words, names))
 
 
-def _covered(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[bool]:
+def _words_in_names(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[bool]:
     covered = [False] * len(words)
-    for at, name in _places(words, names):
+    for at, name in _name_places(words, names):
         covered[at : at + len(name)] = [True] * len(name)
     return covered

@@ -33,7 +33,7 @@ class AudioRatingGrader:
             correct = points >= _GOOD
         elif verdict is not None:
             points = 5.0 * verdict
-        return _score(self.name, {"judge_rating": points, "judge_correct": correct}, correct, points)
+        return _rating_score(self.name, {"judge_rating": points, "judge_correct": correct}, correct, points)
 
 
 class CriteriaGrader:
@@ -51,10 +51,10 @@ class CriteriaGrader:
         overall = points_by_criterion["overall"] if whole else None
         correct = None if overall is None else overall >= _GOOD_OVERALL
         fields: Row = {f"judge_{name}": points_by_criterion[name] if whole else None for name in CRITERIA}
-        return _score(self.name, {**fields, "judge_correct": correct}, correct, overall)
+        return _rating_score(self.name, {**fields, "judge_correct": correct}, correct, overall)
 
 
-def _score(name: str, fields: Row, correct: bool | None, points: float | None) -> Score:
+def _rating_score(name: str, fields: Row, correct: bool | None, points: float | None) -> Score:
     stamp = f"{name}@2"
     if correct is None or points is None:
         why = "the judge's text has no points"

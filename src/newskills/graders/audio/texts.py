@@ -48,7 +48,7 @@ _COMPOUND = re.compile(
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
 
 
-def normalised(text: str, mode: Mode, language: str = "en") -> str:
+def normalise_transcript(text: str, mode: Mode, language: str = "en") -> str:
     """Return `text` as it is compared: words with single blanks between them.
 
     standard                   the English normaliser of Whisper
@@ -67,13 +67,13 @@ def normalised(text: str, mode: Mode, language: str = "en") -> str:
         return text
     text = _without_brackets(text.lower())
     if mode == "multilingual":
-        return _plain(text, language)
+        return _plain_words(text, language)
     leaderboard = mode == "hf_leaderboard"
-    english = _english(mode != "no_tn_itn", leaderboard)
+    english = _english_normaliser(mode != "no_tn_itn", leaderboard)
     try:
         text_in_english = english(text)
     except (ValueError, OverflowError, AssertionError):
-        text_in_english = _english(False, leaderboard)(text)
+        text_in_english = _english_normaliser(False, leaderboard)(text)
     if leaderboard:
         return " ".join(_without_spelling(_COMPOUND.sub(_as_one, " ".join(text_in_english.split())).split()))
     if mode == "audiobench":
@@ -81,7 +81,7 @@ def normalised(text: str, mode: Mode, language: str = "en") -> str:
     return " ".join(text_in_english.split())
 
 
-def spoken(text: str, *, strip: bool) -> str:
+def spoken_text(text: str, *, strip: bool) -> str:
     """Return the transcript in a reply; `strip`: without what assistants put around it, and empty for a refusal."""
     text = " ".join(text[:LONGEST].split())
     if not strip:
@@ -123,11 +123,11 @@ def words_and_marks(text: str) -> list[str]:
 
 
 def _without_brackets(text: str) -> str:
-    text = _cut(text, _OPENING, _CLOSING, 0)
-    return _cut(text, re.compile(r"\("), re.compile(r"\)"), 1)
+    text = _cut_brackets(text, _OPENING, _CLOSING, 0)
+    return _cut_brackets(text, re.compile(r"\("), re.compile(r"\)"), 1)
 
 
-def _cut(text: str, opening: re.Pattern[str], closing: re.Pattern[str], least: int) -> str:
+def _cut_brackets(text: str, opening: re.Pattern[str], closing: re.Pattern[str], least: int) -> str:
     """Remove what stands from an opening to the next closing bracket with at least `least` characters between.
 
     Brackets that nothing closes become another symbol, which the normaliser drops as it drops them.
@@ -145,7 +145,7 @@ def _cut(text: str, opening: re.Pattern[str], closing: re.Pattern[str], least: i
     return "".join([*kept, text[at:]])
 
 
-def _plain(text: str, language: str) -> str:
+def _plain_words(text: str, language: str) -> str:
     text = unicodedata.normalize("NFKC", text)
     text = "".join(" " if unicodedata.category(char)[0] in "SP" else char for char in text)
     if language.lower().replace("_", "-").partition("-")[0] in _UNSPACED:
@@ -170,7 +170,7 @@ def _without_spelling(words: list[str]) -> list[str]:
 
 
 @lru_cache(maxsize=4)
-def _english(numbers: bool, leaderboard: bool = False) -> Callable[[str], str]:
+def _english_normaliser(numbers: bool, leaderboard: bool = False) -> Callable[[str], str]:
     try:
         from whisper_normalizer.english import EnglishTextNormalizer
     except ImportError as error:
@@ -189,10 +189,10 @@ def _english(numbers: bool, leaderboard: bool = False) -> Callable[[str], str]:
     return made
 
 
-def require() -> None:
+def require_libraries() -> None:
     """Check that the libraries which transcripts are compared with are installed. Raises ConfigError where one is
     missing."""
-    _english(True)
+    _english_normaliser(True)
     try:
         import jiwer  # noqa: F401
     except ImportError as error:

@@ -10,7 +10,7 @@ import msgspec
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeFinding, not_built, unjudged
+from newskills.graders.code.base import CodeFinding, not_built, unjudged_finding
 from newskills.graders.code.programs import (
     CHAINS,
     PairResult,
@@ -27,7 +27,7 @@ from newskills.graders.code.separate.cpp import undefine_macros
 from newskills.graders.code.separate.java import java_program
 from newskills.graders.code.separate.parts import Answer
 from newskills.graders.code.separate.rust import rename_main
-from newskills.graders.code.separate.suspicious import suspicions
+from newskills.graders.code.separate.suspicious import list_suspicions
 
 _MARKED = frozenset({"cpp", "java", "js", "sh"})
 
@@ -40,10 +40,10 @@ async def judge_program(code: str, record: Row, language: str, cpu: float, sandb
     """Run the tests of the record on the code, as two programs where calls between them can be carried. Raises KeyError
     where the record lacks a field, SandboxError."""
     if language not in CHAINS:
-        return unjudged(f"nothing is known of how to run {language}; known: {', '.join(sorted(CHAINS))}")
+        return unjudged_finding(f"nothing is known of how to run {language}; known: {', '.join(sorted(CHAINS))}")
     program = f"{record['prompt']}\n{record.get('declaration', '')}\n{record['test']}"
     finding = await _judge_apart(code, record, program, cpu, sandbox)
-    notes = suspicions(code, language)
+    notes = list_suspicions(code, language)
     if finding is None:
         finding = await _judge_together(code, record, program, cpu, sandbox)
         notes = "; ".join(note for note in (TOGETHER, notes) if note)
@@ -72,7 +72,7 @@ async def _judge_unfit(
     pair: PairTask, unfit: ProgramRun, language: str, program: str, sandbox: Sandbox
 ) -> CodeFinding | None:
     """Return why tests that could not be built fail the answer; None where they cannot be built without it either."""
-    if (finding := _instrument(unfit, language, program)) is not None:
+    if (finding := _instrument_finding(unfit, language, program)) is not None:
         return finding
     nothing = msgspec.structs.replace(pair, answer=ProgramPart(files={}, run=("true",)))
     alone = await run_pair(nothing, sandbox)
@@ -87,11 +87,11 @@ def _pair_finding(ended: PairResult, language: str, program: str) -> CodeFinding
     tests, answer = ended.tests, ended.answer
     assert tests is not None, "the tests have run"
     if answer is not None:
-        why = "ended before its tests did" if answer.well else _why(answer)
-        return _instrument(answer, language, program) or CodeFinding(passed=False, why=why)
+        why = "ended before its tests did" if answer.well else _failure_line(answer)
+        return _instrument_finding(answer, language, program) or CodeFinding(passed=False, why=why)
     if tests.well:
         return CodeFinding(passed=True)
-    return _instrument(tests, language, program) or CodeFinding(passed=False, why=_why(tests))
+    return _instrument_finding(tests, language, program) or CodeFinding(passed=False, why=_failure_line(tests))
 
 
 async def _judge_together(code: str, record: Row, program: str, cpu: float, sandbox: Sandbox) -> CodeFinding:
@@ -100,12 +100,12 @@ async def _judge_together(code: str, record: Row, program: str, cpu: float, sand
     It repeats the mark that it gets as input once its tests have ended. An answer that hunts for it can do so, too.
     """
     mark, language = secrets.token_hex(8), str(record["language"])
-    ran = await run_task(make_task(language, assembled(code, record), [f"{mark}\n"], cpu), sandbox)
+    ran = await run_task(make_task(language, assemble_program(code, record), [f"{mark}\n"], cpu), sandbox)
     if (finding := not_built(ran, program)) is not None:
         return finding
     run = ran.runs[0]
     if not run.well:
-        return _instrument(run, language, program) or CodeFinding(passed=False, why=_why(run))
+        return _instrument_finding(run, language, program) or CodeFinding(passed=False, why=_failure_line(run))
     if language in _MARKED and mark not in run.out:
         return CodeFinding(passed=False, why="ended before its tests did")
     return CodeFinding(passed=True)
@@ -117,7 +117,7 @@ _ERROR = re.compile(r"\w*Error\b")
 _MODULE = re.compile(r"Cannot find module '([^'\n]{1,100})'")
 
 
-def _why(run: ProgramRun) -> str:
+def _failure_line(run: ProgramRun) -> str:
     """Return the line that tells the error, where there is one; a machine's last words are its version."""
     error_lines = [line.strip() for line in run.err.splitlines() if "rror" in line[:100]]
     error_lines.sort(key=lambda line: _ERROR.match(line) is None)
@@ -126,18 +126,18 @@ def _why(run: ProgramRun) -> str:
     return str(run)
 
 
-def _instrument(run: ProgramRun, language: str, program: str) -> CodeFinding | None:
+def _instrument_finding(run: ProgramRun, language: str, program: str) -> CodeFinding | None:
     messages = run.err + run.out
     if (module := _MODULE.search(messages)) and module[1] in program:
-        return unjudged(f"the benchmark's own code needs '{module[1]}', which is not in the sandbox")
+        return unjudged_finding(f"the benchmark's own code needs '{module[1]}', which is not in the sandbox")
     if language == "java" and "Error occurred during initialization of VM" in messages:
-        return unjudged("the Java machine cannot start in the sandbox: raise ++sandbox.limits.memory_mb")
+        return unjudged_finding("the Java machine cannot start in the sandbox: raise ++sandbox.limits.memory_mb")
     if language == "go" and ("cannot find module" in messages or "no required module provides" in messages):
-        return unjudged("the Go packages of the tests are not in the sandbox")
+        return unjudged_finding("the Go packages of the tests are not in the sandbox")
     return None
 
 
-def assembled(code: str, record: Row) -> str:
+def assemble_program(code: str, record: Row) -> str:
     """Return the program: the answer, or what it goes on with, then the tests, which end by repeating their input."""
     frame = _FRAMES[str(record["language"])]
     return frame(answer_program(code, record), str(record["test"]), str(record.get("main", "Main")))
@@ -170,7 +170,7 @@ def _is_whole(code: str, record: Row) -> bool:
 def answer_program(code: str, record: Row) -> str:
     """Return the answer with what is given around it: the head, or all of the prompt where it goes on with that."""
     if not _is_whole(code, record):
-        return f"{record['prompt']}{_stopped(code, record)}{record.get('closing', '')}"
+        return f"{record['prompt']}{_cut_at_stop_token(code, record)}{record.get('closing', '')}"
     helper = str(record.get("helper", ""))
     defines_helper = _DEFINES[str(record["language"])].format(re.escape(helper))
     lacks = helper and not re.search(defines_helper, code)
@@ -181,7 +181,7 @@ def answer_program(code: str, record: Row) -> str:
     return body
 
 
-def _stopped(code: str, record: Row) -> str:
+def _cut_at_stop_token(code: str, record: Row) -> str:
     """Return what goes on with the prompt, up to the first of the stop tokens, which may end with the line."""
     if not record.get("closing"):
         return code
@@ -217,7 +217,7 @@ int main() {
 """
 
 
-def _cpp(body: str, tests: str, main: str) -> str:
+def _cpp_program(body: str, tests: str, main: str) -> str:
     """Return the program, whose tests get a `return 0`: main returns 0 by itself under its own name only."""
     end = tests.rfind("}")
     return (
@@ -226,7 +226,7 @@ def _cpp(body: str, tests: str, main: str) -> str:
     )
 
 
-def _java(body: str, tests: str, main: str) -> str:
+def _java_program(body: str, tests: str, main: str) -> str:
     start = (
         "public class Program {\n  public static void main(String[] arguments) throws Throwable {\n"
         f"    {main}.main(arguments);\n    System.out.println();\n"
@@ -235,21 +235,28 @@ def _java(body: str, tests: str, main: str) -> str:
     return java_program(f"{body}\n{tests}", start)
 
 
-def _js(body: str, tests: str, main: str) -> str:
+def _js_program(body: str, tests: str, main: str) -> str:
     strict = "console.assert = (held) => { if (!held) throw new Error('assertion failed'); };"
     return f"{body}\n;{strict}\n{tests}\n;console.log('\\n' + require('fs').readFileSync(0, 'utf8'));\n"
 
 
-def _sh(body: str, tests: str, main: str) -> str:
+def _sh_program(body: str, tests: str, main: str) -> str:
     return f"{body}\n{tests}\nbuiltin read -r ns_mark\nbuiltin printf '\\n%s\\n' \"$ns_mark\"\n"
 
 
-def _plain(body: str, tests: str, main: str) -> str:
+def _plain_program(body: str, tests: str, main: str) -> str:
     return f"{body}\n{tests}\n"
 
 
-def _rust(body: str, tests: str, main: str) -> str:
+def _rust_program(body: str, tests: str, main: str) -> str:
     return f"{rename_main(body)}\n{tests}\n"
 
 
-_FRAMES = {"cpp": _cpp, "java": _java, "js": _js, "sh": _sh, "rust": _rust, "go": _plain}
+_FRAMES = {
+    "cpp": _cpp_program,
+    "java": _java_program,
+    "js": _js_program,
+    "sh": _sh_program,
+    "rust": _rust_program,
+    "go": _plain_program,
+}

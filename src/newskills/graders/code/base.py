@@ -30,7 +30,7 @@ class CodeFinding(Struct, frozen=True, kw_only=True):
     fields: Row = {}
 
 
-def unjudged(why: str, cause: Cause = "harness") -> CodeFinding:
+def unjudged_finding(why: str, cause: Cause = "harness") -> CodeFinding:
     return CodeFinding(passed=None, why=why, cause=cause)
 
 
@@ -77,25 +77,27 @@ class CodeGrader(ABC):
         if not self.is_answer(extracted):
             return self.no_answer(extracted, record)
         if not extracted.code.isascii() and not _is_text(extracted.code):
-            return self._score("wrong", "", CodeFinding(passed=False, why="half of a surrogate pair"), "model")
+            return self._make_score(
+                "wrong", "", CodeFinding(passed=False, why="half of a surrogate pair"), "model"
+            )
         try:
             finding = await self.judge(extracted.code, record, kit.sandbox)
         except (KeyError, TypeError, ValueError) as error:
-            finding = unjudged(f"the record has no tests ({type(error).__name__}: {error})", "data")
+            finding = unjudged_finding(f"the record has no tests ({type(error).__name__}: {error})", "data")
         if finding.passed is None:
-            return self._score("unscored", extracted.code, finding, finding.cause)
+            return self._make_score("unscored", extracted.code, finding, finding.cause)
         if finding.unread and extracted.how == "whole":
             return self.no_answer(ExtractedCode(code="", how="no program"), record)
         if finding.passed:
-            return self._score("correct", extracted.code, finding, None)
-        return self._score("wrong", extracted.code, finding, "model")
+            return self._make_score("correct", extracted.code, finding, None)
+        return self._make_score("wrong", extracted.code, finding, "model")
 
     def no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
         nothing = CodeFinding(passed=False, why=f"no code ({extracted.how})")
-        return self._score("no_answer", "", nothing, "truncation" if cut_short else "model")
+        return self._make_score("no_answer", "", nothing, "truncation" if cut_short else "model")
 
-    def _score(self, outcome: Any, code: str, finding: CodeFinding, cause: Cause | None) -> Score:
+    def _make_score(self, outcome: Any, code: str, finding: CodeFinding, cause: Cause | None) -> Score:
         fields = {"completion": code, "is_correct": finding.passed, **self.verdict_fields(finding.passed)}
         if finding.suspicious:
             fields["suspicious"] = finding.suspicious
@@ -127,15 +129,15 @@ def not_built(ran: ProgramResult, program: str = "") -> CodeFinding | None:
     """Return the finding on a job that did not come to run; None for one that did. `program`: text of the benchmark's,
     whose own needs are not the answer's fault."""
     if ran.missing:
-        return unjudged(f"'{ran.missing}' is not in the sandbox: install it where the sandbox runs")
+        return unjudged_finding(f"'{ran.missing}' is not in the sandbox: install it where the sandbox runs")
     if ran.build is None:
         return None
     messages = f"{ran.build.out}\n{ran.build.err}"
     if "Error occurred during initialization of VM" in messages:
-        return unjudged("the Java machine cannot start in the sandbox: raise ++sandbox.limits.memory_mb")
+        return unjudged_finding("the Java machine cannot start in the sandbox: raise ++sandbox.limits.memory_mb")
     for line in messages.splitlines():
-        if lacking := _lacking(line, program):
-            return unjudged(f"the benchmark's own code needs '{lacking}', which is not in the sandbox")
+        if lacking := _missing_dependency(line, program):
+            return unjudged_finding(f"the benchmark's own code needs '{lacking}', which is not in the sandbox")
     first = next((line for line in messages.splitlines() if "error" in line), str(ran.build))
     return CodeFinding(passed=False, why=f"not built: {first.strip()[:300]}", unread=True)
 
@@ -144,7 +146,7 @@ _ENDS = (": No such file or directory", " does not exist", "`", "`")
 _BEGINNINGS = ("fatal error: ", "error: package ", "unresolved import `", "unlinked crate `")
 
 
-def _lacking(line: str, program: str) -> str:
+def _missing_dependency(line: str, program: str) -> str:
     """Return the header or package that the line of a compiler misses, if `program` is what asks for it."""
     for begin, end in zip(_BEGINNINGS, _ENDS, strict=True):
         _, opening, rest = line.partition(begin)

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader
-from newskills.graders.code.units import UnitTask, imported, run_unit, test_names
+from newskills.graders.code.units import UnitTask, imported_modules, run_unit, test_names
 
 _METHOD = re.compile(r"^ {4}def .*$")
 _STATIC = "    @staticmethod"
@@ -50,7 +50,7 @@ class ClassEvalGrader(CodeGrader):
             tests=tests,
             head=before,
             reference=reference,
-            needs=imported(before, tests, solution),
+            needs=imported_modules(before, tests, solution),
             expects=test_names(tests),
             classes=classes,
             each=self.config.timeout,

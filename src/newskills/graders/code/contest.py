@@ -14,8 +14,8 @@ from msgspec import Meta, Struct
 from newskills.base.errors import DataError
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeFinding, CodeGrader, not_built, unjudged
-from newskills.graders.code.programs import CHAINS, ProgramRun, ProgramTask, batches, run_task
+from newskills.graders.code.base import CodeFinding, CodeGrader, not_built, unjudged_finding
+from newskills.graders.code.programs import CHAINS, ProgramRun, ProgramTask, input_batches, run_task
 from newskills.graders.code.stdio import same_text
 
 _MANAGER, _TESTLIB = "manager.", "testlib.h"
@@ -57,7 +57,7 @@ class ContestProblem(Struct, frozen=True, kw_only=True):
     subtasks: dict[str, Subtask]
     tests: dict[str, ContestCase] = {}
 
-    def whole(self) -> dict[str, Subtask]:
+    def subtasks_with_tests(self) -> dict[str, Subtask]:
         """Return each subtask with its tests. Raises KeyError for the name of a test that is not there."""
         return {
             name: msgspec.structs.replace(part, tests={test: self.tests[test] for test in part.test_names})
@@ -106,16 +106,18 @@ class ContestGrader(CodeGrader):
         try:
             subtasks = read_tests(self.config.test_file, str(record["name"]))
         except DataError as error:
-            return unjudged(str(error), "data")
+            return unjudged_finding(str(error), "data")
         if manager := next(
             (path for part in subtasks.values() for path, _ in part.grader_files if _MANAGER in path), ""
         ):
-            return unjudged(f"the problem is a conversation with another program ({manager}), which is not run")
+            return unjudged_finding(
+                f"the problem is a conversation with another program ({manager}), which is not run"
+            )
         results: Row = {}
         points_by_test: dict[str, float] = {}
         for name, subtask in subtasks.items():
             known_points = points_by_test if subtask.test_names else {}
-            points_of_subtask = await self._subtask(code, subtask, known_points, sandbox)
+            points_of_subtask = await self._judge_subtask(code, subtask, known_points, sandbox)
             if isinstance(points_of_subtask, CodeFinding):
                 if points_of_subtask.passed is None:
                     return points_of_subtask
@@ -131,7 +133,7 @@ class ContestGrader(CodeGrader):
         fields: Row = {"test_case_results": results, "score": total, "compiled": True}
         return CodeFinding(passed=total >= most, why=f"{total:g} of {most:g} points", fields=fields)
 
-    async def _subtask(
+    async def _judge_subtask(
         self, code: str, subtask: Subtask, points: dict[str, float], sandbox: Sandbox
     ) -> dict[str, float] | CodeFinding:
         """Test → points from 0 to 1; a finding where the answer cannot be built or judged. Tests that have `points`
@@ -139,7 +141,7 @@ class ContestGrader(CodeGrader):
         if not subtask.tests:
             raise ValueError("a subtask has no tests")
         left = [(test, case) for test, case in subtask.tests.items() if test not in points]
-        for part in batches([case.input for _, case in left]):
+        for part in input_batches([case.input for _, case in left]):
             ran = await run_task(self._program_task(code, part, subtask), sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
@@ -193,11 +195,11 @@ async def judge_runs(
     ran = await run_task(check, sandbox)
     if ran.missing or ran.build is not None:
         why = ran.missing or (ran.build and ran.build.err.strip().partition("\n")[0][:300])
-        return unjudged(f"the checker cannot be built: {why}", "data")
+        return unjudged_finding(f"the checker cannot be built: {why}", "data")
     points = [0.0] * len(runs)
     for number, checker_run in zip(ended, ran.runs, strict=False):
         if checker_run.kind == "ended" and checker_run.code == _CHECKER_FAILED and _TESTLIB in subtask.checker:
-            return unjudged(f"the checker failed: {checker_run}", "data")
+            return unjudged_finding(f"the checker failed: {checker_run}", "data")
         points[int(number)] = _told_points(checker_run)
     return points
 
@@ -232,15 +234,17 @@ def read_tests(place: str, name: str) -> dict[str, Subtask]:
     path = Path(place)
     if path.is_dir():
         path /= f"{PurePath(name).name}.json"
-        problem: ContestProblem = _read(path, _changed(path), ContestProblem)
-        return problem.whole()
-    problems: dict[str, dict[str, Subtask]] = _read(path, _changed(path), dict[str, dict[str, Subtask]])
+        problem: ContestProblem = _read_problems(path, _change_time(path), ContestProblem)
+        return problem.subtasks_with_tests()
+    problems: dict[str, dict[str, Subtask]] = _read_problems(
+        path, _change_time(path), dict[str, dict[str, Subtask]]
+    )
     if not problems:
         raise DataError(f"{path} has no problems.")
     return problems[name]
 
 
-def _changed(path: Path) -> int:
+def _change_time(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except OSError as error:
@@ -250,7 +254,7 @@ def _changed(path: Path) -> int:
 
 
 @lru_cache(maxsize=2)
-def _read(path: Path, changed: int, form: Any) -> Any:
+def _read_problems(path: Path, changed: int, form: Any) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes(), type=form)
     except (msgspec.DecodeError, OSError) as error:

@@ -32,7 +32,7 @@ _TYPES = frozenset(
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def calling(code: str, starter: str, function: str) -> str:
+def calling_program(code: str, starter: str, function: str) -> str:
     """Return `code` with a main function that calls `function` of it.
 
     Raises ValueError where the head in `starter` has types that JSON has no values for: that is not the answer's doing.
@@ -41,7 +41,7 @@ def calling(code: str, starter: str, function: str) -> str:
     head = next((match for match in _HEAD.finditer(stub_source) if match[1] == function), None)
     if head is None:
         raise ValueError(f"the starter code has no head of {function}")
-    parts = _parts(head[2]) if head[2].strip() else []
+    parts = _split_parameters(head[2]) if head[2].strip() else []
     _check_types(stub_source[: head.start()].rpartition("public:")[2], parts)
     names = ", ".join(f"v{number}" for number in range(len(parts)))
     solution = "class Solution" in stub_source
@@ -52,7 +52,7 @@ def calling(code: str, starter: str, function: str) -> str:
     scope = "Solution::" if solution else ""
     return "\n".join(
         (
-            _source(),
+            _header_source(),
             f"namespace ns_asked {{\n{stub}\n}}",
             f"#define main answer_main\n{code}\n#undef main",
             "int main() {",
@@ -77,7 +77,7 @@ def _check_types(result: str, parameters: list[str]) -> None:
         raise ValueError(f"there are no values of JSON for the type {odd}")
 
 
-def _parts(parameters: str) -> list[str]:
+def _split_parameters(parameters: str) -> list[str]:
     """Split parameters at the commas that no angle brackets enclose."""
     pieces, depth = [""], 0
     for sign in parameters:
@@ -90,5 +90,5 @@ def _parts(parameters: str) -> list[str]:
 
 
 @cache
-def _source() -> str:
+def _header_source() -> str:
     return files(_INSIDE).joinpath("call.hpp").read_text("utf-8")

@@ -12,7 +12,7 @@ from newskills.base.protocols import Kit
 from newskills.base.records import Cause, Row, Score
 from newskills.graders.code.extract import ExtractedCode, extract_code
 from newskills.graders.code.harness import Program, Suite, SuiteVerdict, Time, run_program
-from newskills.graders.code.suspicion import suspicions
+from newskills.graders.code.suspicion import list_suspicions
 
 PLUS = "is_correct-plus"
 _WALL = 6
@@ -72,27 +72,27 @@ class EvalPlusGrader:
         try:
             program = program_of(record, extracted.code)
         except (KeyError, TypeError, ValueError) as error:
-            fields = self._fields(extracted.code, record, None)
+            fields = self._score_fields(extracted.code, record, None)
             why = f"the record has no tests ({type(error).__name__}: {error})"
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="data")
         verdicts = await run_program(program, self.time(record, len(program.suites)), kit.sandbox)
-        return self._score(extracted, record, verdicts)
+        return self._make_score(extracted, record, verdicts)
 
     def time(self, record: Row, suites: int) -> Time:
         """Return the time that the suites of a record may take together."""
         cpu = suites * max(self.config.timeout, float(record.get("cpu_seconds") or 0))
         return Time(cpu=cpu, wall=_WALL * cpu)
 
-    def _score(self, extracted: ExtractedCode, record: Row, verdicts: list[SuiteVerdict]) -> Score:
+    def _make_score(self, extracted: ExtractedCode, record: Row, verdicts: list[SuiteVerdict]) -> Score:
         decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
         if not decisive.judged:
             cause: Cause = "data" if decisive.kind == "data" else "grader"
-            fields = self._fields(extracted.code, record, None)
+            fields = self._score_fields(extracted.code, record, None)
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=str(decisive), cause=cause)
         if extracted.how == "whole" and decisive.kind == "load" and decisive.text.startswith(_NO_PROGRAM):
             return self._no_answer(ExtractedCode(code="", how="no program"), record)
         passed = [verdict.passed for verdict in verdicts]
-        fields = self._fields(extracted.code, record, passed[0])
+        fields = self._score_fields(extracted.code, record, passed[0])
         if PLUS in fields:
             fields[PLUS] = all(passed)
         return Score(
@@ -107,18 +107,18 @@ class EvalPlusGrader:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
         return Score(
             outcome="no_answer",
-            fields=self._fields("", record, False),
+            fields=self._score_fields("", record, False),
             grader=self._stamp,
             why=f"no code ({extracted.how})",
             cause="truncation" if cut_short else "model",
         )
 
     @staticmethod
-    def _fields(code: str, record: Row, correct: bool | None) -> Row:
+    def _score_fields(code: str, record: Row, correct: bool | None) -> Row:
         fields: Row = {"completion": code, "is_correct": correct}
         if "plus_test_list" in record:
             fields[PLUS] = correct
-        if suspicious := suspicions(code):
+        if suspicious := list_suspicions(code):
             fields["suspicious"] = suspicious
         return fields
 
@@ -132,33 +132,33 @@ def program_of(record: Row, code: str) -> Program:
     names = [str(name) for name in record.get("names") or [record["entry_point"]]]
     return Program(
         answer=code,
-        prefix=_head(prompt, names[0]),
+        prefix=_prompt_head(prompt, names[0]),
         prompt=prompt,
         names=names,
-        suites=[Suite(before=prompt, tests=tests) for tests in _suites(record, names[0])],
+        suites=[Suite(before=prompt, tests=tests) for tests in _test_suites(record, names[0])],
     )
 
 
-def _suites(record: Row, entry: str) -> list[list[str]]:
+def _test_suites(record: Row, entry: str) -> list[list[str]]:
     setup = [str(text) for text in (record.get("test_setup_code"),) if text]
     if "test" in record:
         base = [f"{record['test']}\ncheck({entry})\n"]
     else:
-        base = _texts(record["test_list"])
+        base = _test_texts(record["test_list"])
     if "plus_test_list" in record:
-        more = [setup + _texts(record["plus_test_list"])]
+        more = [setup + _test_texts(record["plus_test_list"])]
     else:
         more = []
     return [setup + base, *more]
 
 
-def _texts(tests: Any) -> list[str]:
+def _test_texts(tests: Any) -> list[str]:
     if not isinstance(tests, list) or not tests:
         raise ValueError("a list of tests is expected")
     return [str(test) for test in tests]
 
 
-def _head(prompt: str, entry: str) -> str:
+def _prompt_head(prompt: str, entry: str) -> str:
     """Return what the prompt gives before the function itself."""
     at = prompt.find(f"def {entry}(")
     if at >= 0:

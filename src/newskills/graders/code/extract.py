@@ -48,10 +48,10 @@ def extract_code(text: str, language: str = "python", wanted: str = "") -> Extra
         return ExtractedCode(code=answer.strip("\n").rstrip(), how=how)
     start = answer.rfind(FENCE + language)
     if start < 0:
-        last = _generic(answer, wanted)
+        last = _last_generic_block(answer, wanted)
     else:
-        last = _block(answer, start, "language", wanted)
-    if not wanted or last.code[:1].isspace() or _defines(last.code, wanted):
+        last = _block_at(answer, start, "language", wanted)
+    if not wanted or last.code[:1].isspace() or _defines_name(last.code, wanted):
         return last
     marked = _wanted_block(answer, FENCE + language, "language", wanted)
     return marked or _wanted_block(answer, FENCE, "generic", wanted) or last
@@ -74,19 +74,19 @@ def _wanted_block(answer: str, fence: str, how: str, wanted: str) -> ExtractedCo
     for _ in range(_MOST_BLOCKS):
         if (start := answer.rfind(fence, 0, start)) < 0:
             return None
-        if _defines((block := _block(answer, start, how, wanted)).code, wanted):
+        if _defines_name((block := _block_at(answer, start, how, wanted)).code, wanted):
             return block
     return None
 
 
-def _defines(code: str, name: str) -> bool:
+def _defines_name(code: str, name: str) -> bool:
     return (
         re.search(rf"^(?:(?:async\s+)?def\s+{re.escape(name)}\b|{re.escape(name)}\s*=)", code, re.MULTILINE)
         is not None
     )
 
 
-def _block(answer: str, start: int, how: str, wanted: str) -> ExtractedCode:
+def _block_at(answer: str, start: int, how: str, wanted: str) -> ExtractedCode:
     """Return the block whose opening fence stands at `start`; the rest of that line is its mark.
 
     A fence within a line closes, too, where none stands at the beginning of one. A whole program moves to the left as
@@ -97,14 +97,14 @@ def _block(answer: str, start: int, how: str, wanted: str) -> ExtractedCode:
     cut = end.start() if end else body.find(FENCE)
     before = answer[answer.rfind("\n", 0, start) + 1 : start]
     if cut < 0:
-        code = _whole_program(_moved(body.strip("\n").rstrip(), before), wanted)
+        code = _whole_program(_dedented_program(body.strip("\n").rstrip(), before), wanted)
         how_read = how if code else "unclosed"
         return ExtractedCode(code=code, how=how_read)
-    code = _moved(body[:cut].strip("\n").rstrip(), before)
+    code = _dedented_program(body[:cut].strip("\n").rstrip(), before)
     return ExtractedCode(code=code, how=how if code else "empty")
 
 
-def _moved(code: str, before: str) -> str:
+def _dedented_program(code: str, before: str) -> str:
     """Move a whole program as far to the left as what stands before its fence is wide: blanks, or the mark of a
     list."""
     if not before or not (before.isspace() or _LIST_MARK.fullmatch(before)):
@@ -122,7 +122,9 @@ def _whole_program(code: str, wanted: str) -> str:
 
     Where it has the wanted function, what follows that and is no Python (prose, a line that was cut off) is left out.
     """
-    if len(code) > _LONGEST_OPEN_BLOCK or not (_defines(code, wanted) if wanted else _DEFINITION.search(code)):
+    if len(code) > _LONGEST_OPEN_BLOCK or not (
+        _defines_name(code, wanted) if wanted else _DEFINITION.search(code)
+    ):
         return ""
     if _is_python(code):
         return code
@@ -132,7 +134,7 @@ def _whole_program(code: str, wanted: str) -> str:
         starts = []
     for start in reversed(starts[-_MOST_CUTS:]):
         shorter = code[:start].rstrip()
-        if not _defines(shorter, wanted):
+        if not _defines_name(shorter, wanted):
             return ""
         if _is_python(shorter):
             return shorter
@@ -149,17 +151,17 @@ def _is_python(code: str) -> bool:
     return True
 
 
-def _generic(answer: str, wanted: str) -> ExtractedCode:
+def _last_generic_block(answer: str, wanted: str) -> ExtractedCode:
     """Return the last block without a mark, or with a short one; else the last of all. Fences open and close in
     turn."""
     fences = [match.start() for match in re.finditer(FENCE, answer)]
     if len(fences) % 2:
-        return _block(answer, fences[-1], "generic", wanted)
+        return _block_at(answer, fences[-1], "generic", wanted)
     blocks = list(zip(fences[::2], fences[1::2], strict=True))
-    plain = [(start, end) for start, end in blocks if _mark(answer, start) in _SHORT_MARKS]
+    plain = [(start, end) for start, end in blocks if _fence_mark(answer, start) in _SHORT_MARKS]
     start, end = (plain or blocks)[-1]
-    return _block(answer[: end + len(FENCE)], start, "generic", wanted)
+    return _block_at(answer[: end + len(FENCE)], start, "generic", wanted)
 
 
-def _mark(answer: str, start: int) -> str:
+def _fence_mark(answer: str, start: int) -> str:
     return answer[start + len(FENCE) :].partition("\n")[0].strip().lower()

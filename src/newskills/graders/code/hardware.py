@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeFinding, CodeGrader, extract_marked, not_built, unjudged
+from newskills.graders.code.base import CodeFinding, CodeGrader, extract_marked, not_built, unjudged_finding
 from newskills.graders.code.extract import ExtractedCode, extract_code
 from newskills.graders.code.programs import ProgramTask, run_task
 
@@ -75,7 +75,9 @@ class VerilogGrader(CodeGrader):
         )
         ran = await run_task(program_task, sandbox)
         if ran.build is not None and _TOO_OLD.search(ran.build.err):
-            return unjudged("this Icarus Verilog is too old for the task's own modules: version 12 knows them")
+            return unjudged_finding(
+                "this Icarus Verilog is too old for the task's own modules: version 12 knows them"
+            )
         if (finding := not_built(ran)) is not None:
             return finding
         run = ran.runs[0]
@@ -144,7 +146,7 @@ class ComputeEvalGrader(CodeGrader):
             return finding
         run = ran.runs[0]
         if any(text in run.out + run.err for text in _NO_DEVICE):
-            return unjudged("the sandbox shows no GPU to the program")
+            return unjudged_finding("the sandbox shows no GPU to the program")
         return CodeFinding(passed=run.well, why=str(run))
 
 
@@ -158,6 +160,6 @@ class KernelBenchGrader(CodeGrader):
         return "python"
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
-        return unjudged(
+        return unjudged_finding(
             "KernelBench needs a GPU, which the sandbox does not show to code: run its own scripts on it"
         )

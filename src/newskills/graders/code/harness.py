@@ -87,14 +87,14 @@ async def run_program(program: Program, time: Time, sandbox: Sandbox) -> list[Su
     mark = secrets.token_hex(16)
     result = await sandbox.execute(
         Execution(
-            code=_source(max(1, math.ceil(time.cpu)), any(map(_uses_numpy, program.suites))),
+            code=_judge_program(max(1, math.ceil(time.cpu)), any(map(_uses_numpy, program.suites))),
             language="python",
             timeout=time.wall,
             std_input=msgspec.json.encode({"mark": mark, **msgspec.to_builtins(program)}).decode(),
             max_output_characters=_OUTPUT,
         )
     )
-    return _verdicts(result, mark, len(program.suites))
+    return _read_verdicts(result, mark, len(program.suites))
 
 
 def _uses_numpy(suite: Suite) -> bool:
@@ -102,7 +102,7 @@ def _uses_numpy(suite: Suite) -> bool:
 
 
 @cache
-def _source(cpu_seconds: int, uses_numpy: bool) -> str:
+def _judge_program(cpu_seconds: int, uses_numpy: bool) -> str:
     return judge_source(cpu_seconds, *(("near",) if uses_numpy else ()))
 
 
@@ -111,20 +111,20 @@ def judge_source(cpu_seconds: int, *more: str, work: str = "None") -> str:
 
     `more`: modules of `inside` that the judge needs besides; `work`: its way to judge, `module.function` of those.
     """
-    candidate = f"{sent('values', 'candidate')}sys.modules['{INSIDE}.candidate'].main()\n"
+    candidate = f"{program_of_modules('values', 'candidate')}sys.modules['{INSIDE}.candidate'].main()\n"
     module, _, function = work.partition(".")
     way = f"sys.modules['{INSIDE}.{module}'].{function}" if function else work
-    judge = sent("hiding", "values", "judge", *more)
+    judge = program_of_modules("hiding", "values", "judge", *more)
     return f"{judge}sys.modules['{INSIDE}.judge'].main({candidate!r}, {cpu_seconds}, {way})\n"
 
 
-def sent(*names: str) -> str:
+def program_of_modules(*names: str) -> str:
     """Return the program that loads these modules of `inside`, each with builtins of its own, and nothing else."""
     texts = {f"{INSIDE}.{name}": files(INSIDE).joinpath(f"{name}.py").read_text("utf-8") for name in names}
     return _LOADER.format(texts=texts)
 
 
-def _verdicts(result: ExecutionResult, mark: str, suites: int) -> list[SuiteVerdict]:
+def _read_verdicts(result: ExecutionResult, mark: str, suites: int) -> list[SuiteVerdict]:
     reports = [line.removeprefix(mark).strip() for line in result.stdout.splitlines() if line.startswith(mark)]
     if not reports:
         last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]

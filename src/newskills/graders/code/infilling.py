@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
+from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged_finding
 from newskills.graders.code.extract import ExtractedCode, extract_code, text_with_code
 from newskills.graders.code.harness import Program, Suite, SuiteVerdict, Time, run_program
 
@@ -57,27 +57,27 @@ class InfillingGrader(CodeGrader):
         if extracted.how in ("thinking", "unclosed") or _FENCE not in answer:
             code = answer if extracted.code else ""
             return ExtractedCode(code=code, how=extracted.how)
-        return ExtractedCode(code=_block(answer, language), how=extracted.how)
+        return ExtractedCode(code=_last_block(answer, language), how=extracted.how)
 
     def is_answer(self, extracted: ExtractedCode) -> bool:
         return bool(extracted.code)
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         first: SuiteVerdict | None = None
-        for piece in pieces(code, str(record["prefix"]), str(record["suffix"])):
-            verdict = await self._try(piece, record, sandbox)
+        for piece in answer_readings(code, str(record["prefix"]), str(record["suffix"])):
+            verdict = await self._try_piece(piece, record, sandbox)
             if not verdict.judged:
-                return unjudged(str(verdict), "data" if verdict.kind == "data" else "grader")
+                return unjudged_finding(str(verdict), "data" if verdict.kind == "data" else "grader")
             if verdict.passed:
                 return CodeFinding(passed=True)
             first = first or verdict
         return CodeFinding(passed=False, why=str(first))
 
-    async def _try(self, piece: str, record: Row, sandbox: Sandbox) -> SuiteVerdict:
+    async def _try_piece(self, piece: str, record: Row, sandbox: Sandbox) -> SuiteVerdict:
         entry = str(record["entry_point"])
         program = Program(
             answer=f"{record['prefix']}{piece}{record['suffix']}",
-            names=[entry, *_helpers(record, entry)],
+            names=[entry, *_helper_functions(record, entry)],
             suites=[Suite(tests=[f"{record['test']}\ncheck({entry})\n"])],
         )
         time = Time(cpu=self.config.timeout, wall=_WALL * self.config.timeout)
@@ -85,7 +85,7 @@ class InfillingGrader(CodeGrader):
         return verdict
 
 
-def _block(answer: str, language: str) -> str:
+def _last_block(answer: str, language: str) -> str:
     """Return the last block marked with the language, else without a mark, else the last, as it stands."""
     blocks = [block.partition("\n") for block in answer.split(_FENCE)[1::2]]
     for marks in ((language,), ("", "py")):
@@ -94,10 +94,10 @@ def _block(answer: str, language: str) -> str:
     return blocks[-1][2].removesuffix("\n")
 
 
-def pieces(code: str, prefix: str, suffix: str) -> Iterator[str]:
+def answer_readings(code: str, prefix: str, suffix: str) -> Iterator[str]:
     """Yield readings of the answer, the plainest first, each once."""
-    bare = code[_overlap(prefix, code) :]
-    cut = _overlap(bare, suffix)
+    bare = code[_overlap_length(prefix, code) :]
+    cut = _overlap_length(bare, suffix)
     if cut:
         bare = bare[: len(bare) - cut]
     seen = set()
@@ -111,13 +111,13 @@ _DEFINED = re.compile(r"^def (\w+)", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 
 
-def _helpers(record: Row, entry: str) -> list[str]:
+def _helper_functions(record: Row, entry: str) -> list[str]:
     """Return the functions of the record that its tests use beside the one that is asked for."""
     used = set(_WORD.findall(str(record["test"]))) - {entry, "check"}
     defined = _DEFINED.findall(f"{record['prefix']}{record['canonical_solution']}{record['suffix']}")
     return [name for name in dict.fromkeys(defined) if name in used]
 
 
-def _overlap(before: str, after: str) -> int:
+def _overlap_length(before: str, after: str) -> int:
     """Return the length of the longest end of `before` that `after` begins with."""
     return next((n for n in range(min(len(before), len(after)), 0, -1) if before.endswith(after[:n])), 0)

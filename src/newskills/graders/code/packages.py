@@ -16,9 +16,9 @@ from msgspec import Meta
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeFinding, not_built, unjudged
+from newskills.graders.code.base import CodeFinding, not_built, unjudged_finding
 from newskills.graders.code.contest import ContestCase, Subtask, judge_runs
-from newskills.graders.code.programs import CHAINS, ProgramTask, batches, run_task
+from newskills.graders.code.programs import CHAINS, ProgramTask, input_batches, run_task
 from newskills.graders.code.stdio import LiveCodeBenchConfig, LiveCodeBenchGrader
 
 _MOST = 1 << 30
@@ -55,9 +55,9 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
         test_package = next((each for each in (archive, place) if self.config.test_dir and each.exists()), None)
         if record.get("tests") is not None or test_package is None:
             return await super().judge(code, record, sandbox)
-        problem = package(test_package)
+        problem = read_package(test_package)
         if isinstance(problem, str):
-            return unjudged(problem, "data")
+            return unjudged_finding(problem, "data")
         return await self._run_tests(code, self._with_header(problem), sandbox)
 
     def _with_header(self, problem: Subtask) -> Subtask:
@@ -79,7 +79,7 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
     async def _run_tests(self, code: str, problem: Subtask, sandbox: Sandbox) -> CodeFinding:
         chain, left = CHAINS["cpp"], list(problem.tests.values())
         done, total = 0, len(left)
-        for part in batches([case.input for case in left]):
+        for part in input_batches([case.input for case in left]):
             program_task = ProgramTask(
                 files={chain.file: code},
                 build=chain.build,
@@ -101,15 +101,15 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
         return CodeFinding(passed=True)
 
 
-def package(place: Path) -> Subtask | str:
+def read_package(place: Path) -> Subtask | str:
     """Return the problem in an archive or a folder, or a reason why it cannot be judged. Raises ValueError."""
-    return _package(place, place.stat().st_mtime_ns)
+    return _read_package_at(place, place.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=4)
-def _package(place: Path, changed: int) -> Subtask | str:
+def _read_package_at(place: Path, changed: int) -> Subtask | str:
     if place.is_file():
-        files = _zipped(place)
+        files = _read_archive(place)
     else:
         files = {p.name: p.read_bytes() for p in place.rglob("*") if p.is_file()}
     try:
@@ -120,21 +120,21 @@ def _package(place: Path, changed: int) -> Subtask | str:
         return f"the problem is {config['type']}: a conversation with another program, which is not run"
     checker = str(config.get("checker") or "chk.cc")
     tests = {
-        name: ContestCase(input=_text(files[name]), output=_text(files[answer]))
-        for name, answer in _pairs(files, config)
+        name: ContestCase(input=_decode_text(files[name]), output=_decode_text(files[answer]))
+        for name, answer in _test_pairs(files, config)
         if name in files
     }
     if not tests:
         raise ValueError(f"{place} has no tests")
     return Subtask(
         tests=tests,
-        checker=_text(files.get(checker, b"")),
-        grader_files=[(name, _text(data)) for name, data in files.items() if name.endswith(".h")],
-        time_limit=_seconds(config),
+        checker=_decode_text(files.get(checker, b"")),
+        grader_files=[(name, _decode_text(data)) for name, data in files.items() if name.endswith(".h")],
+        time_limit=_time_limit_seconds(config),
     )
 
 
-def _zipped(place: Path) -> dict[str, bytes]:
+def _read_archive(place: Path) -> dict[str, bytes]:
     """Read the files of an archive, by their names without folders. Raises ValueError."""
     try:
         with zipfile.ZipFile(place) as archive:
@@ -146,7 +146,7 @@ def _zipped(place: Path) -> dict[str, bytes]:
         raise ValueError(f"{place} cannot be read: {error}") from error
 
 
-def _pairs(files: Mapping[str, bytes], config: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _test_pairs(files: Mapping[str, bytes], config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (input, output) as the settings list them, else by their names, in the order of their numbers."""
     listed = [case for part in config.get("subtasks") or () for case in part.get("cases") or ()]
     if listed:
@@ -156,12 +156,12 @@ def _pairs(files: Mapping[str, bytes], config: Mapping[str, Any]) -> list[tuple[
     return [(f"{stem}.in", next(n for n in (f"{stem}.ans", f"{stem}.out") if n in files)) for stem in stems]
 
 
-def _seconds(config: Mapping[str, Any]) -> float:
+def _time_limit_seconds(config: Mapping[str, Any]) -> float:
     """Return the largest of the limits; 0 where there is none."""
     limits = [config.get("time"), *(part.get("time") for part in config.get("subtasks") or ())]
     matches = [_TIME.fullmatch(str(each).strip()) for each in limits if each is not None]
     return max((float(each[1]) / (1000 if each[2] == "ms" else 1) for each in matches if each), default=0.0)
 
 
-def _text(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     return data.decode("utf-8", "replace").replace("\r\n", "\n")

@@ -64,12 +64,12 @@ def plain_tests(tests: str, head: str, entry: str) -> PlainTests | None:
         return None
     if not all(_is_allowed_import(node) for node in ast.walk(tree)):
         return None
-    loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - _bound(tree)
+    loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - _bound_names(tree)
     names = sorted(name for name in loaded if name == entry or not hasattr(builtins, name))
-    imports = [node for node in head_imports if {*_imported(node)} & set(names)]
+    imports = [node for node in head_imports if {*_imported_names(node)} & set(names)]
     if not all(map(_is_allowed_import, imports)):
         return None
-    names = [name for name in names if not any(name in _imported(node) for node in imports)]
+    names = [name for name in names if not any(name in _imported_names(node) for node in imports)]
     if not names:
         return None
     text = "".join(f"{ast.unparse(node)}\n" for node in imports)
@@ -86,7 +86,7 @@ def _head_imports(head: str) -> Iterator[ast.Import | ast.ImportFrom]:
         return
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+def _imported_names(node: ast.Import | ast.ImportFrom) -> list[str]:
     return [each.asname or each.name.partition(".")[0] for each in node.names]
 
 
@@ -96,7 +96,7 @@ def _is_allowed_import(node: ast.AST) -> bool:
     return not isinstance(node, ast.ImportFrom) or (node.module in _MODULES and not node.level)
 
 
-def _bound(tree: ast.AST) -> set[str]:
+def _bound_names(tree: ast.AST) -> set[str]:
     """Return names that the tests give to anything themselves."""
     names: set[str] = set()
     for node in ast.walk(tree):
@@ -107,7 +107,7 @@ def _bound(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.arg):
             names.add(node.arg)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            names |= set(_imported(node))
+            names |= set(_imported_names(node))
         elif isinstance(node, ast.ExceptHandler) and node.name:
             names.add(node.name)
     return names
@@ -198,6 +198,6 @@ def _only_calls(tree: ast.AST, names: set[str]) -> bool:
     if any(use not in called for use in uses) or any(name[:1].isupper() for name in names):
         return False
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    modules = {name for node in imports for name in _imported(node)}
+    modules = {name for node in imports for name in _imported_names(node)}
     roots = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     return all(isinstance(root, ast.Name) and root.id in {"self", "cls", *modules} for root in roots)

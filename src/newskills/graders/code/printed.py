@@ -12,7 +12,7 @@ from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, not_built
 from newskills.graders.code.extract import ExtractedCode
-from newskills.graders.code.programs import ProgramRun, batches, make_task, run_task
+from newskills.graders.code.programs import ProgramRun, input_batches, make_task, run_task
 
 
 class PrintedCase(Struct, frozen=True):
@@ -66,7 +66,7 @@ class CodeExecGrader(CodeGrader):
         if not cases:
             raise ValueError("at least one test case is expected")
         runs: list[ProgramRun] = []
-        for part in batches([case.input for case in cases]):
+        for part in input_batches([case.input for case in cases]):
             task = make_task(self.language(record), code, part, self.config.timeout)
             ran = await run_task(msgspec.structs.replace(task, stop=False), sandbox)
             if (finding := not_built(ran)) is not None:
@@ -75,7 +75,7 @@ class CodeExecGrader(CodeGrader):
             if len(ran.runs) < len(part):
                 return CodeFinding(passed=False, why=f"test {len(runs)} of {len(cases)}: {runs[-1]}")
         right = [run.out.strip() == case.output.strip() for run, case in zip(runs, cases, strict=True)]
-        fields = {"code_execution": self._told(runs, right)}
+        fields = {"code_execution": self._report_fields(runs, right)}
         first = next((number for number, passed in enumerate(right) if not passed), None)
         if first is None:
             return CodeFinding(passed=True, fields=fields)
@@ -84,10 +84,10 @@ class CodeExecGrader(CodeGrader):
         why = f"test {first + 1} of {len(cases)}: {difference}"
         return CodeFinding(passed=False, why=why, unread=syntax, fields=fields)
 
-    def _told(self, runs: list[ProgramRun], right: list[bool]) -> dict[str, Any]:
+    def _report_fields(self, runs: list[ProgramRun], right: list[bool]) -> dict[str, Any]:
         kept = self.config.max_output_characters
         return {
-            "process_status": [_status(run) for run in runs],
+            "process_status": [_run_status(run) for run in runs],
             "correct_tests": right,
             "average_test_score": sum(right) / len(right),
             "stdouts": [run.out[:kept] for run in runs],
@@ -95,7 +95,7 @@ class CodeExecGrader(CodeGrader):
         }
 
 
-def _status(run: ProgramRun) -> str:
+def _run_status(run: ProgramRun) -> str:
     if run.well:
         return "completed"
     if run.kind == "timeout":

@@ -176,10 +176,10 @@ async def run_task(program_task: ProgramTask, sandbox: Sandbox) -> ProgramResult
     """Run a program on its inputs. Raises SandboxError where the sandbox failed or nothing of the job began."""
     build = 3 * program_task.build_cpu * len(program_task.build)
     seconds = build + len(program_task.inputs) * (WALL * program_task.cpu + 1)
-    report, status = await _drive("driver.run_all", program_task, seconds, sandbox)
+    report, status = await _drive_sandbox("driver.run_all", program_task, seconds, sandbox)
     if report is None:
         return ProgramResult(runs=[ProgramRun(kind=status)])
-    ran = _read(report, ProgramResult)
+    ran = _decode_report(report, ProgramResult)
     if status != "out_of_memory":
         return ran
     runs = [
@@ -193,16 +193,16 @@ async def run_pair(task: PairTask, sandbox: Sandbox) -> PairResult:
     began."""
     steps = len(task.answer.build) + len(task.tests.build)
     seconds = 3 * task.build_cpu * steps + WALL * task.cpu
-    report, status = await _drive("pair.run_pair", task, seconds, sandbox)
+    report, status = await _drive_sandbox("pair.run_pair", task, seconds, sandbox)
     if report is None:
         return PairResult(tests=ProgramRun(kind=status))
-    ran = _read(report, PairResult)
+    ran = _decode_report(report, PairResult)
     if status == "out_of_memory" and ran.answer is not None and ran.answer.kind == "crashed":
         return msgspec.structs.replace(ran, answer=msgspec.structs.replace(ran.answer, kind="out_of_memory"))
     return ran
 
 
-async def _drive(
+async def _drive_sandbox(
     work: str, task: ProgramTask | PairTask, seconds: float, sandbox: Sandbox
 ) -> tuple[str | None, str]:
     """Return what the function `work` reports from inside, and the sandbox's status; without a report, the kind of end.
@@ -213,7 +213,7 @@ async def _drive(
     task_with_mark = {"mark": mark, **msgspec.to_builtins(task), "wall": WALL * task.cpu}
     result = await sandbox.execute(
         Execution(
-            code=_source(work),
+            code=_driver_program(work),
             language="python",
             timeout=min(3600.0, math.ceil(30 + seconds)),
             std_input=msgspec.json.encode(task_with_mark).decode(),
@@ -232,14 +232,14 @@ async def _drive(
     return None, status
 
 
-def _read(report: str, form: type[_Form]) -> _Form:
+def _decode_report(report: str, form: type[_Form]) -> _Form:
     try:
         return msgspec.json.decode(report, type=form)
     except msgspec.DecodeError as error:
         raise SandboxError("The outputs of the program are too long to leave the sandbox.") from error
 
 
-def batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
+def input_batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
     """Return the inputs for one call of the sandbox each, so that what they say can leave it at once."""
     batch_list: list[list[str]] = []
     size = 0
@@ -254,7 +254,7 @@ def batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
 
 
 @cache
-def _source(work: str) -> str:
+def _driver_program(work: str) -> str:
     """Return the text that the sandbox runs: `work` is a module of `inside` and its function."""
     module, _, function = work.partition(".")
     names = ("hiding", "driver") if module == "driver" else ("hiding", "driver", module)

@@ -15,7 +15,7 @@ from newskills.base.records import Row, Score
 from newskills.graders.code.base import CodeFinding, CodeGrader
 from newskills.graders.code.extract import ExtractedCode
 from newskills.graders.code.given import GIVEN
-from newskills.graders.code.units import UnitTask, imported, run_unit
+from newskills.graders.code.units import UnitTask, imported_modules, run_unit
 
 TARGETS = "test_data.h5"
 _IMPORT = re.compile(
@@ -81,7 +81,7 @@ class SciCodeGrader(CodeGrader):
                 written.append(GIVEN[number])
                 continue
             written.append(without_imports(str(record["steps"].get(number) or "")))
-            finding = await self._step(step, "\n\n".join(written), written[0], sandbox)
+            finding = await self._judge_step(step, "\n\n".join(written), written[0], sandbox)
             if finding.passed is None:
                 return finding
             status.append({"step": number, "passed": finding.passed, "why": finding.why})
@@ -94,15 +94,15 @@ class SciCodeGrader(CodeGrader):
             fields={"eval_status": status},
         )
 
-    async def _step(self, step: Row, code: str, dependencies: str, sandbox: Sandbox) -> CodeFinding:
+    async def _judge_step(self, step: Row, code: str, dependencies: str, sandbox: Sandbox) -> CodeFinding:
         cases = [str(case) for case in step["test_cases"]]
         target = f"process_hdf5_to_tuple({str(step['step_number'])!r}, {len(cases)})"
         tests = [f"target = _targets[{number}]\n{case}\n" for number, case in enumerate(cases)]
         task = UnitTask(
             code=code,
-            prelude=f"{dependencies}\n{_shim()}\ninstall()\n_targets = {target}\n",
+            prelude=f"{dependencies}\n{_shim_source()}\ninstall()\n_targets = {target}\n",
             tests="\n".join(tests),
-            needs=("h5py", *imported(dependencies)),
+            needs=("h5py", *imported_modules(dependencies)),
             data=(TARGETS,),
             script=True,
         )
@@ -110,5 +110,5 @@ class SciCodeGrader(CodeGrader):
 
 
 @cache
-def _shim() -> str:
+def _shim_source() -> str:
     return files("newskills.graders.code.inside").joinpath("scicode.py").read_text("utf-8")

@@ -31,22 +31,22 @@ def extract_snippet(text: str) -> ExtractedCode:
     answer_text = text_with_code(text)
     if answer_text is None:
         return ExtractedCode(code="", how="thinking")
-    answer = _solution(answer_text)
+    answer = _before_end_mark(answer_text)
     fences = list(_FENCE.finditer(answer))
-    first = _clean(answer)
+    first = _cut_marks(answer)
     if _is_program(first):
         return ExtractedCode(code=first, how="whole")
-    if blocks := list(_blocks(answer, fences)):
+    if blocks := list(_python_blocks(answer, fences)):
         programs = list(filter(_is_program, blocks))
         return ExtractedCode(code=(programs or blocks)[-1], how="language")
-    tagged = list(filter(_is_program, map(_clean, answer.split(_OPENS)[1:])))
+    tagged = list(filter(_is_program, map(_cut_marks, answer.split(_OPENS)[1:])))
     if tagged or (first and not fences):
         return ExtractedCode(code=(tagged or [first])[-1], how="whole")
     how = "unclosed" if fences else "empty"
     return ExtractedCode(code="", how=how)
 
 
-def _solution(answer: str) -> str:
+def _before_end_mark(answer: str) -> str:
     """Return what stands before END SOLUTION, with the fence that the line may have left open."""
     mark = _LAST.search(answer)
     if mark is None or not answer[: mark.start()].strip():
@@ -57,16 +57,20 @@ def _solution(answer: str) -> str:
     return head
 
 
-def _blocks(answer: str, fences: Sequence[re.Match[str]]) -> Iterator[str]:
+def _python_blocks(answer: str, fences: Sequence[re.Match[str]]) -> Iterator[str]:
     """Yield the code of each block that is marked as Python, or not marked."""
     for fence, closing in zip_longest(fences[::2], fences[1::2]):
         inside_end = closing.start() if closing else len(answer)
         inside = answer[fence.end() : inside_end]
-        if fence[1].strip().lower() in _MARKS and (closing or _ENDS.search(inside)) and (code := _clean(inside)):
+        if (
+            fence[1].strip().lower() in _MARKS
+            and (closing or _ENDS.search(inside))
+            and (code := _cut_marks(inside))
+        ):
             yield code
 
 
-def _clean(text: str) -> str:
+def _cut_marks(text: str) -> str:
     """Cut the text at the first mark that ends code, and remove the marks that begin it."""
     ends = [match.start() for match in (_ENDS.search(text), _FENCE.search(text)) if match]
     code = text[: min(ends, default=len(text))].replace(_OPENS, "")

@@ -14,7 +14,7 @@ from newskills.base.errors import ConfigError, ExecutionRefusedError
 from newskills.base.protocols import Execution, Sandbox
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
+from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged_finding
 from newskills.graders.code.extract import ExtractedCode, extract_code
 from newskills.graders.math.extraction import ExtractionPolicy, extract
 
@@ -92,14 +92,14 @@ class BirdGrader(CodeGrader):
         text = str(record.get("generation") or "")
         if self.config.answer_format == "CODEBLOCK":
             extracted = extract_code(text, "sql")
-            return ExtractedCode(code=_cleaned(extracted.code), how=extracted.how)
+            return ExtractedCode(code=_without_bold_headers(extracted.code), how=extracted.how)
         text = without_thinking(text)
         if self.config.answer_format == "BOXED":
             code = extract(text, ExtractionPolicy()).answer or ""
         else:
             code = next((match[1] or "" for match in reversed(list(self._pattern.finditer(text)))), "")
         how = "language" if code else "empty"
-        return ExtractedCode(code=_cleaned(code), how=how)
+        return ExtractedCode(code=_without_bold_headers(code), how=how)
 
     def is_answer(self, extracted: ExtractedCode) -> bool:
         return _LETTER.search(extracted.code) is not None
@@ -107,19 +107,19 @@ class BirdGrader(CodeGrader):
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         database = str(record.get("database") or "{0}/{0}.sqlite".format(record["db_id"]))
         gold = str(record["gt_sql"])
-        wanted = await self._run(gold, database, sandbox)
+        wanted = await self._run_query(gold, database, sandbox)
         if wanted.rows is None:
             kind = "the reference query"
-            return unjudged(f"{kind}: {wanted.why}", "sandbox" if wanted.refused else "data")
-        answer_rows = await self._run(code, database, sandbox)
+            return unjudged_finding(f"{kind}: {wanted.why}", "sandbox" if wanted.refused else "data")
+        answer_rows = await self._run_query(code, database, sandbox)
         if answer_rows.rows is None:
             return CodeFinding(passed=False, why=answer_rows.why, unread="syntax error" in answer_rows.why)
-        right = self._same(answer_rows.rows, wanted.rows, gold)
+        right = self._are_same_rows(answer_rows.rows, wanted.rows, gold)
         return CodeFinding(
             passed=right, why="" if right else f"{len(answer_rows.rows)} rows, not the {len(wanted.rows)} expected"
         )
 
-    async def _run(self, query: str, database: str, sandbox: Sandbox) -> _Result:
+    async def _run_query(self, query: str, database: str, sandbox: Sandbox) -> _Result:
         try:
             result = await sandbox.execute(
                 Execution(
@@ -146,8 +146,8 @@ class BirdGrader(CodeGrader):
         except (msgspec.DecodeError, RecursionError):
             return _Result(why="more rows than can leave the sandbox")
 
-    def _same(self, answer_rows: list[list[Any]], wanted: list[list[Any]], gold: str) -> bool:
-        left, right = ([tuple(map(_value, row)) for row in rows] for rows in (answer_rows, wanted))
+    def _are_same_rows(self, answer_rows: list[list[Any]], wanted: list[list[Any]], gold: str) -> bool:
+        left, right = ([tuple(map(_hashable_cell, row)) for row in rows] for rows in (answer_rows, wanted))
         if self.config.comparison == "set":
             return set(left) == set(right)
         if _ORDERED.search(gold):
@@ -155,13 +155,13 @@ class BirdGrader(CodeGrader):
         return Counter(left) == Counter(right)
 
 
-def _value(value: Any) -> Any:
+def _hashable_cell(value: Any) -> Any:
     """Return a cell as what a set can hold: blobs and infinities come as objects."""
     if isinstance(value, dict):
         return tuple(value.items())
     return value
 
 
-def _cleaned(code: str) -> str:
+def _without_bold_headers(code: str) -> str:
     """Remove bold headers that strayed into the block; comments are SQLite's affair."""
     return "\n".join(line for line in code.splitlines() if not line.lstrip().startswith("**")).strip()

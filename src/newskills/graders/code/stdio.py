@@ -19,9 +19,9 @@ from msgspec import Meta, Struct
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, not_built
-from newskills.graders.code.cpp_calls import calling
+from newskills.graders.code.cpp_calls import calling_program
 from newskills.graders.code.inside.driver import PYTHON
-from newskills.graders.code.programs import CHAINS, OUTPUT, ProgramRun, ProgramTask, batches, run_task
+from newskills.graders.code.programs import CHAINS, OUTPUT, ProgramRun, ProgramTask, input_batches, run_task
 
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
@@ -77,7 +77,7 @@ class LiveCodeBenchConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class LiveCodeBenchGrader(CodeGrader):
-    """Row: `tests`: {inputs, outputs}, `function` where one is called; or the same `packed`.
+    """Row: `tests`: {inputs, outputs}, `function` where one is called; or the text of `pack_cases`.
 
     Fields written: `graded_list`, with one verdict; `failed_test`: the first test that was not passed. All tests must
     be passed; the first failure ends.
@@ -98,16 +98,16 @@ class LiveCodeBenchGrader(CodeGrader):
         return {"graded_list": [passed]}
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
-        tests = self._tests(record)
+        tests = self._read_cases(record)
         if not tests.inputs or len(tests.inputs) != len(tests.outputs):
             raise ValueError("as many outputs as inputs are expected, and at least one")
         done, total = 0, len(tests.inputs)
-        for part in batches(tests.inputs):
+        for part in input_batches(tests.inputs):
             ran = await run_task(self._program_task(code, part, tests, record), sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
             for number, run in enumerate(ran.runs, done):
-                if run.well and self._right(run, tests.outputs[number], tests):
+                if run.well and self._is_right_output(run, tests.outputs[number], tests):
                     continue
                 why = "another output" if run.well else str(run)
                 last = run.err.rstrip().rpartition("\n")[2]
@@ -118,10 +118,10 @@ class LiveCodeBenchGrader(CodeGrader):
             done += len(part)
         return CodeFinding(passed=True)
 
-    def _tests(self, record: Row) -> Cases:
+    def _read_cases(self, record: Row) -> Cases:
         tests = record.get("tests")
         if isinstance(tests, str):
-            return unpacked(tests)
+            return unpack_cases(tests)
         if tests is not None:
             return msgspec.convert(tests, Cases)
         if not self.config.test_dir:
@@ -136,7 +136,7 @@ class LiveCodeBenchGrader(CodeGrader):
         if self.config.language == "cpp":
             chain = CHAINS["cpp"]
             if tests.function:
-                called = calling(code, str(record.get("starter_code") or ""), tests.function)
+                called = calling_program(code, str(record.get("starter_code") or ""), tests.function)
             else:
                 called = code
             return ProgramTask(
@@ -159,7 +159,7 @@ class LiveCodeBenchGrader(CodeGrader):
             cpu=self.config.timeout,
         )
 
-    def _right(self, run: ProgramRun, expected: str, tests: Cases) -> bool:
+    def _is_right_output(self, run: ProgramRun, expected: str, tests: Cases) -> bool:
         if len(run.out) > OUTPUT:
             return False
         if tests.function:
@@ -199,13 +199,13 @@ class LiveBenchCodingGrader(LiveCodeBenchGrader):
         return finding
 
 
-def packed(tests: Cases) -> str:
+def pack_cases(tests: Cases) -> str:
     """Return `tests` as a short text, for rows with megabytes of them."""
     return base64.b64encode(zlib.compress(msgspec.json.encode(tests), 9)).decode()
 
 
-def unpacked(text: str) -> Cases:
-    """Return the tests that `packed` made a text of. Raises ValueError."""
+def unpack_cases(text: str) -> Cases:
+    """Return the tests that `pack_cases` made a text of. Raises ValueError."""
     unzip = zlib.decompressobj()
     try:
         data = unzip.decompress(base64.b64decode(text, validate=True), _UNPACKED)

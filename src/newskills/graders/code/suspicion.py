@@ -21,7 +21,7 @@ _WORDS = {
 _PATTERNS = {name: re.compile(pattern) for name, pattern in _WORDS.items()}
 
 
-def suspicions(code: str, *notes: str) -> str:
+def list_suspicions(code: str, *notes: str) -> str:
     """Return what is suspicious about the code, and what was noted as it ran, separated by semicolons."""
     tricks = [name for name, pattern in _PATTERNS.items() if pattern.search(code)]
     return "; ".join(dict.fromkeys([*notes, *tricks]))

@@ -10,13 +10,13 @@ from msgspec import Meta, Struct
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.assembled import judge_program
-from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
+from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged_finding
 from newskills.graders.code.evalplus import program_of
 from newskills.graders.code.extract import ExtractedCode
 from newskills.graders.code.harness import Time, run_program
 from newskills.graders.code.snippet import extract_snippet
-from newskills.graders.code.suspicion import suspicions
-from newskills.graders.code.units import UnitTask, imported, run_unit, test_names
+from newskills.graders.code.suspicion import list_suspicions
+from newskills.graders.code.units import UnitTask, imported_modules, run_unit, test_names
 
 _WALL = 6
 
@@ -73,19 +73,19 @@ class CodeTestsGrader(CodeGrader):
             verdicts = await run_program(program_of(record, code), time, sandbox)
             decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
             if not decisive.judged:
-                return unjudged(str(decisive), "data" if decisive.kind == "data" else "grader")
+                return unjudged_finding(str(decisive), "data" if decisive.kind == "data" else "grader")
             return CodeFinding(
                 passed=decisive.passed,
                 why=str(decisive),
                 unread=decisive.kind == "load",
-                suspicious=suspicions(code),
+                suspicious=list_suspicions(code),
             )
         tests = str(record["test"])
         before = str(record.get("test_setup_code") or "")
         solution = str(record.get("canonical_solution") or "")
-        needs = imported(before, tests, solution)
+        needs = imported_modules(before, tests, solution)
         if style == "junit":
-            return unjudged("tests in JUnit are not run")
+            return unjudged_finding("tests in JUnit are not run")
         if style in ("unit", "pytest"):
             collect = style == "pytest"
             unit = UnitTask(

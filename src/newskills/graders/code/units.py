@@ -18,10 +18,10 @@ from msgspec import Meta, Struct
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import Execution, Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
-from newskills.graders.code.harness import INSIDE, judge_source, sent
+from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged_finding
+from newskills.graders.code.harness import INSIDE, judge_source, program_of_modules
 from newskills.graders.code.plain import PlainTests, plain_tests
-from newskills.graders.code.suspicion import suspicions
+from newskills.graders.code.suspicion import list_suspicions
 
 _WALL = 6
 _MOST_TASKS = 4096
@@ -102,17 +102,19 @@ async def _run_apart(task: UnitTask, plain: PlainTests, cpu: float, sandbox: San
     """Run the answer in a process of its own; None where the tests turn out to hand over what cannot travel."""
     task_fields: Row = {name: getattr(task, name) for name in ("code", "tests", "needs", "classes", "each")}
     task_fields |= {"names": plain.names, "imports": plain.imports}
-    finding = await _run(task, _apart_source(max(1, math.ceil(cpu))), task_fields, cpu, sandbox)
+    finding = await _run_tests(task, _apart_source(max(1, math.ceil(cpu))), task_fields, cpu, sandbox)
     if finding.why != _UNFIT:
         return finding
     return None
 
 
 async def _run_beside(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFinding:
-    return await _run(task, _source(), {"cpu": max(1, math.ceil(cpu)), **msgspec.to_builtins(task)}, cpu, sandbox)
+    return await _run_tests(
+        task, _test_program(), {"cpu": max(1, math.ceil(cpu)), **msgspec.to_builtins(task)}, cpu, sandbox
+    )
 
 
-async def _run(task: UnitTask, source: str, task_fields: Row, cpu: float, sandbox: Sandbox) -> CodeFinding:
+async def _run_tests(task: UnitTask, source: str, task_fields: Row, cpu: float, sandbox: Sandbox) -> CodeFinding:
     mark = secrets.token_hex(16)
     result = await sandbox.execute(
         Execution(
@@ -131,43 +133,45 @@ async def _run(task: UnitTask, source: str, task_fields: Row, cpu: float, sandbo
         why = "timeout"
         if result.status != "timeout":
             why = f"ended before its tests ({result.status})"
-        return CodeFinding(passed=False, why=why, fields=_nothing(task), suspicious=suspicions(task.code))
-    return _finding(task, msgspec.json.decode(lines[1], type=_Verdict), result.status)
+        return CodeFinding(
+            passed=False, why=why, fields=_no_classes_passed(task), suspicious=list_suspicions(task.code)
+        )
+    return _read_finding(task, msgspec.json.decode(lines[1], type=_Verdict), result.status)
 
 
-def _nothing(task: UnitTask) -> Row:
+def _no_classes_passed(task: UnitTask) -> Row:
     if task.classes:
         return {"test_classes_passed": dict.fromkeys(task.classes, False)}
     return {}
 
 
-def _finding(task: UnitTask, verdict: _Verdict, status: str) -> CodeFinding:
-    suspicious = suspicions(task.code, *verdict.notes)
+def _read_finding(task: UnitTask, verdict: _Verdict, status: str) -> CodeFinding:
+    suspicious = list_suspicions(task.code, *verdict.notes)
     if verdict.kind == "unfit":
         return CodeFinding(passed=False, why=_UNFIT)
     if verdict.kind == "missing":
-        return unjudged(f"not in the sandbox: {verdict.text}")
+        return unjudged_finding(f"not in the sandbox: {verdict.text}")
     if (absent := _ABSENT.search(verdict.text)) and absent[1] in task.needs:
-        return unjudged(f"not in the sandbox, or not whole: {absent[1]}")
+        return unjudged_finding(f"not in the sandbox, or not whole: {absent[1]}")
     if verdict.passed:
         fields = {"test_classes_passed": verdict.passed}
     else:
-        fields = _nothing(task)
+        fields = _no_classes_passed(task)
     missing = [name for name in task.expects if name not in verdict.ran]
     if verdict.kind == "passed" and missing:
         why = f"{len(task.expects) - len(missing)} of {len(task.expects)} tests ran"
-        return CodeFinding(passed=False, why=why, fields=_nothing(task), suspicious=suspicious)
+        return CodeFinding(passed=False, why=why, fields=_no_classes_passed(task), suspicious=suspicious)
     passed = verdict.kind == "passed"
     return CodeFinding(
         passed=passed,
-        why="passed" if passed else _why(verdict, status),
+        why="passed" if passed else _failure_reason(verdict, status),
         unread=verdict.kind == "load" and verdict.text.startswith(("SyntaxError", "IndentationError")),
         fields=fields,
         suspicious=suspicious,
     )
 
 
-def _why(verdict: _Verdict, status: str) -> str:
+def _failure_reason(verdict: _Verdict, status: str) -> str:
     if verdict.kind == "timeout":
         return "timeout"
     if verdict.kind == "ended":
@@ -178,8 +182,10 @@ def _why(verdict: _Verdict, status: str) -> str:
 
 
 @cache
-def _source() -> str:
-    modules = sent("hiding", "private", "near", "equality", "rewriting", "testcases", "trial", "unit")
+def _test_program() -> str:
+    modules = program_of_modules(
+        "hiding", "private", "near", "equality", "rewriting", "testcases", "trial", "unit"
+    )
     return f"{modules}sys.modules['{INSIDE}.unit'].main()\n"
 
 
@@ -188,7 +194,7 @@ def _apart_source(cpu_seconds: int) -> str:
     return judge_source(cpu_seconds, "testcases", "apart", work="apart.judge_unit")
 
 
-def _parsed(text: str) -> ast.Module:
+def _parse_quietly(text: str) -> ast.Module:
     """Parse without warnings of what the text might have meant. Raises SyntaxError."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -198,7 +204,7 @@ def _parsed(text: str) -> ast.Module:
 def test_names(tests: str) -> tuple[str, ...]:
     """Return test functions and methods that the benchmark's text defines. Raises ValueError where it is no Python."""
     try:
-        tree = _parsed(tests)
+        tree = _parse_quietly(tests)
     except SyntaxError as error:
         raise ValueError(f"the tests are no Python: {error}") from error
     bodies = [
@@ -214,7 +220,7 @@ def test_names(tests: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def imported(*texts: str) -> tuple[str, ...]:
+def imported_modules(*texts: str) -> tuple[str, ...]:
     """Return the top-level modules that the benchmark's texts import and Python does not bring.
 
     Texts that do not parse import none.
@@ -222,7 +228,7 @@ def imported(*texts: str) -> tuple[str, ...]:
     modules: dict[str, None] = {}
     for text in texts:
         try:
-            tree = _parsed(text)
+            tree = _parse_quietly(text)
         except SyntaxError:
             continue
         for node in ast.walk(tree):
@@ -278,11 +284,11 @@ class BigCodeBenchGrader(CodeGrader):
             head=head,
             entry=str(record.get("entry_point") or ""),
             tests=tests,
-            needs=imported(f"{head}{solution}", f"{head}    pass\n", tests),
+            needs=imported_modules(f"{head}{solution}", f"{head}    pass\n", tests),
             expects=test_names(tests),
             reference=reference,
         )
         finding = await run_unit(task, self.config.timeout, sandbox)
         if record.get("needs_network") and finding.passed is False:
-            return unjudged("the tests need the network, which the sandbox does not give")
+            return unjudged_finding("the tests need the network, which the sandbox does not give")
         return finding

@@ -11,7 +11,7 @@ from typing import Any
 
 from newskills.base.records import Row, Score
 from newskills.graders.documents.markdown import Page, Part, read_page
-from newskills.graders.documents.pairs import nearest, pairs
+from newskills.graders.documents.pairs import nearest_parts, pair_parts
 from newskills.graders.documents.tables import plain_table, table_likeness
 from newskills.graders.documents.texts import plain_formula, plain_text
 from newskills.graders.reading.overlap import edit_distance
@@ -71,15 +71,15 @@ def page_distances(page: Mapping[str, Any], markdown: str) -> dict[str, float | 
     reply = read_page(markdown)
     for parts in (reply.texts, reply.formulas, reply.tables):
         del parts[_MOST_PARTS:]
-    text, order = _texts(page["texts"], reply.texts)
+    text, order = _text_distances(page["texts"], reply.texts)
     tables = [table for table in page["tables"] if table]
     if tables:
-        table_shares = _tables(tables, [part.text for part in reply.tables])
+        table_shares = _table_scores(tables, [part.text for part in reply.tables])
     else:
         table_shares = {}
     return {
         "text_edit": text,
-        "formula_edit": _formulas(page["formulas"], reply),
+        "formula_edit": _formula_distance(page["formulas"], reply),
         "table_edit": None,
         "reading_order_edit": order,
         "table_teds": None,
@@ -87,7 +87,7 @@ def page_distances(page: Mapping[str, Any], markdown: str) -> dict[str, float | 
     }
 
 
-def _texts(golds: Sequence[Row], parts: Sequence[Part]) -> tuple[float | None, float | None]:
+def _text_distances(golds: Sequence[Row], parts: Sequence[Part]) -> tuple[float | None, float | None]:
     """Return (distance of the texts, distance of their order)."""
     golds = sorted(golds, key=lambda item: item["order"])
     plain = [(item, text) for item in golds if (text := plain_text(item["text"]))]
@@ -96,7 +96,7 @@ def _texts(golds: Sequence[Row], parts: Sequence[Part]) -> tuple[float | None, f
         return None, None
     counted = [
         (own, seen)
-        for own, seen in pairs([text for _, text in plain], [text for _, text in shown])
+        for own, seen in pair_parts([text for _, text in plain], [text for _, text in shown])
         if not own or any(plain[at][0]["category"] not in BESIDE for at in own)
     ]
     compared = [
@@ -111,30 +111,30 @@ def _texts(golds: Sequence[Row], parts: Sequence[Part]) -> tuple[float | None, f
     longest = max(len(wanted), len(read_orders))
     edits = edit_distance([*map(str, wanted)], [*map(str, read_orders)])
     order_share = edits / longest if longest else None
-    return _share(compared), order_share
+    return _edit_share(compared), order_share
 
 
-def _formulas(golds: Sequence[Row], reply: Page) -> float | None:
+def _formula_distance(golds: Sequence[Row], reply: Page) -> float | None:
     wanted = [
         text for item in sorted(golds, key=lambda item: item["order"]) if (text := plain_formula(item["latex"]))
     ]
     shown = [text for part in reply.formulas if (text := plain_formula(part.text))]
     if not wanted:
         return None
-    counted = [pair for pair in pairs(wanted, shown) if pair[0]]
-    return _share(
+    counted = [pair for pair in pair_parts(wanted, shown) if pair[0]]
+    return _edit_share(
         [("".join(wanted[at] for at in own), "".join(shown[at] for at in replied)) for own, replied in counted]
     )
 
 
-def _tables(golds: list[str], shown: list[str]) -> dict[str, float | None]:
-    chosen = [("" if at is None else shown[at]) for at in nearest(golds, shown)]
+def _table_scores(golds: list[str], shown: list[str]) -> dict[str, float | None]:
+    chosen = [("" if at is None else shown[at]) for at in nearest_parts(golds, shown)]
     plain = [(plain_table(gold), plain_table(reply)) for gold, reply in zip(golds, chosen, strict=True)]
     likeness = [table_likeness(reply, gold) for gold, reply in plain]
-    return {"table_edit": _share(plain), "table_teds": sum(likeness) / len(likeness)}
+    return {"table_edit": _edit_share(plain), "table_teds": sum(likeness) / len(likeness)}
 
 
-def _share(texts: Sequence[tuple[str, str]]) -> float | None:
+def _edit_share(texts: Sequence[tuple[str, str]]) -> float | None:
     """Return all edits of the pairs as a share of the sum of their longer texts."""
     total = sum(max(map(len, pair)) for pair in texts)
     if total:

@@ -42,7 +42,7 @@ def read_page(markdown: str) -> Page:
     content = _FENCE_END.sub("", _FENCE.sub("", _IMAGE.sub("", markdown)))
     content = re.sub(r"_{4,}", "____", content)
     content = _REPEATED.sub(r"\1\1\1\1", re.sub(r" {4,}", "    ", content))
-    content = _TABULAR.sub(_blank, content)
+    content = _TABULAR.sub(_blank_out, content)
     for start, end in _html_tables(content):
         page.tables.append(Part(content[start:end], start))
         content = f"{content[:start]}{' ' * (end - start)}{content[end:]}"
@@ -50,8 +50,8 @@ def read_page(markdown: str) -> Page:
     content = _take_markdown_tables(content, page)
     for match in list(_CODE.finditer(content)):
         page.texts.append(Part(match[2].strip(), match.start()))
-        content = f"{content[: match.start()]}{_blank(match)}{content[match.end() :]}"
-    for part in _paragraphs(_STYLE.sub(r"\1", content)):
+        content = f"{content[: match.start()]}{_blank_out(match)}{content[match.end() :]}"
+    for part in _paragraph_parts(_STYLE.sub(r"\1", content)):
         if not (part.text.startswith("$") and part.text.endswith("$")):
             page.texts.append(part)
         elif part.text.replace("$", "").strip():
@@ -61,7 +61,7 @@ def read_page(markdown: str) -> Page:
     return page
 
 
-def _blank(match: re.Match[str]) -> str:
+def _blank_out(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
@@ -128,7 +128,7 @@ def _as_html(lines: list[str]) -> str:
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
 
 
-def _paragraphs(content: str) -> Iterator[Part]:
+def _paragraph_parts(content: str) -> Iterator[Part]:
     """Yield the pieces between empty lines; lines, where there are none."""
     pieces = content.split("\n\n")
     if len(pieces) == 1:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from newskills.graders.reading.overlap import edit_distance, pairing
+from newskills.graders.reading.overlap import assign_columns, edit_distance
 
 _SURE = 0.25
 """Parts at a smaller distance are left as they are."""
@@ -24,29 +24,29 @@ Pair = tuple[list[int], list[int]]
 """(parts of the page, parts of the reply); either may be empty."""
 
 
-def distance(first: str, second: str) -> float:
+def edit_share(first: str, second: str) -> float:
     """Return the edit distance as a share of the longer text, 0–1."""
     longest = max(len(first), len(second))
     if longest:
-        return _edits(first, second) / longest
+        return _count_edits(first, second) / longest
     return 0.0
 
 
 @lru_cache(maxsize=50_000)
-def _edits(first: str, second: str) -> int:
+def _count_edits(first: str, second: str) -> int:
     """Count the edits, and remember the number: parts are compared several times, alone and among others."""
     return edit_distance(first, second)
 
 
-def nearest(golds: Sequence[str], replies: Sequence[str]) -> list[int | None]:
+def nearest_parts(golds: Sequence[str], replies: Sequence[str]) -> list[int | None]:
     """Return, for each part of the page, its own part of the reply, so that the sum of distances is least."""
     if not golds or not replies:
         return [None] * len(golds)
-    columns = pairing([[-distance(gold, reply) for reply in replies] for gold in golds])
+    columns = assign_columns([[-edit_share(gold, reply) for reply in replies] for gold in golds])
     return [columns.get(row) for row in range(len(golds))]
 
 
-def pairs(golds: Sequence[str], replies: Sequence[str]) -> list[Pair]:
+def pair_parts(golds: Sequence[str], replies: Sequence[str]) -> list[Pair]:
     """Pair the parts of the page with those of the reply; each occurs once, those that stand for none as well."""
     if not replies:
         return [([gold], []) for gold in range(len(golds))]
@@ -54,24 +54,24 @@ def pairs(golds: Sequence[str], replies: Sequence[str]) -> list[Pair]:
         return [([], [reply]) for reply in range(len(replies))]
     if len(golds) == len(replies) == 1:
         return [([0], [0])]
-    runs = _joined(golds, replies)
+    runs = _joined_runs(golds, replies)
     lines = [" ".join(replies[at] for at in run) for run in runs]
     owners: dict[tuple[int, ...], list[int]] = {}
     lonely: list[int] = []
-    for gold, column in enumerate(nearest(golds, lines)):
-        if column is None or distance(golds[gold], lines[column]) > _APART:
+    for gold, column in enumerate(nearest_parts(golds, lines)):
+        if column is None or edit_share(golds[gold], lines[column]) > _APART:
             lonely.append(gold)
         else:
             owners.setdefault(tuple(runs[column]), []).append(gold)
     for at, reply in enumerate(replies):
-        held = [gold for gold in lonely if _holds(reply, golds[gold], _HELD)]
+        held = [gold for gold in lonely if _contains_part(reply, golds[gold], _HELD)]
         if held:
             matched = {gold for some in owners.values() for gold in some}
             owners.setdefault((at,), []).extend(gold for gold in held if gold not in matched)
-    return _completed(golds, replies, owners)
+    return _complete_pairs(golds, replies, owners)
 
 
-def _completed(
+def _complete_pairs(
     golds: Sequence[str], replies: Sequence[str], owners: dict[tuple[int, ...], list[int]]
 ) -> list[Pair]:
     """Add the pairs of what is left, by distance; where the reply has nothing left, the rest of the page counts twice.
@@ -88,16 +88,16 @@ def _completed(
         return result + [([gold], []) for gold in golds_left] * 2
     if not golds_left:
         return [*result, ([], replies_left)]
-    worth = [[-float(_edits(golds[gold], replies[at])) for at in replies_left] for gold in golds_left]
-    columns = pairing(worth)
+    worth = [[-float(_count_edits(golds[gold], replies[at])) for at in replies_left] for gold in golds_left]
+    columns = assign_columns(worth)
     result += [([golds_left[row]], [replies_left[column]]) for row, column in sorted(columns.items())]
     return result + [([gold], []) for row, gold in enumerate(golds_left) if row not in columns]
 
 
-def _joined(golds: Sequence[str], replies: Sequence[str]) -> list[list[int]]:
+def _joined_runs(golds: Sequence[str], replies: Sequence[str]) -> list[list[int]]:
     """Return runs of positions in the reply: neighbours that make one part of the page together, every other part
     alone."""
-    costs = [[distance(gold, reply) for reply in replies] for gold in golds]
+    costs = [[edit_share(gold, reply) for reply in replies] for gold in golds]
     open_golds = [row for row, line in enumerate(costs) if min(line) >= _SURE]
     open_replies = [at for at in range(len(replies)) if all(line[at] >= _SURE for line in costs)]
     if len(open_golds) * len(open_replies) > _MOST_OPEN:
@@ -105,26 +105,26 @@ def _joined(golds: Sequence[str], replies: Sequence[str]) -> list[list[int]]:
     best: list[tuple[list[int], float]] = []
     usable = set(open_replies)
     for gold in open_golds:
-        runs = [_run(golds[gold], replies, at, usable) for at in open_replies]
+        runs = [_run_from(golds[gold], replies, at, usable) for at in open_replies]
         if runs:
-            lengths = [distance(golds[gold], " ".join(replies[at] for at in run)) for run in runs]
+            lengths = [edit_share(golds[gold], " ".join(replies[at] for at in run)) for run in runs]
             best.append((runs[lengths.index(min(lengths))], min(lengths)))
-    chosen = _apart(best)
+    chosen = _choose_disjoint_runs(best)
     inside = {at for run in chosen for at in run}
     first = {run[0]: run for run in chosen}
     return [first.get(at, [at]) for at in range(len(replies)) if at not in inside or at in first]
 
 
-def _run(gold: str, replies: Sequence[str], start: int, usable: set[int]) -> list[int]:
+def _run_from(gold: str, replies: Sequence[str], start: int, usable: set[int]) -> list[int]:
     """Return the parts of the reply from `start` on, as long as what is added belongs to `gold`."""
     run, joined = [start], replies[start]
-    if not _holds(gold, joined, _JOINED, inclusive=True):
+    if not _contains_part(gold, joined, _JOINED, inclusive=True):
         return run
-    apart = distance(gold, joined)
+    apart = edit_share(gold, joined)
     while (following := run[-1] + 1) in usable and len(run) < _LONGEST_RUN:
         more = f"{joined} {replies[following]}"
-        then = distance(gold, more)
-        if then > apart or not _holds(gold, replies[following], _JOINED):
+        then = edit_share(gold, more)
+        if then > apart or not _contains_part(gold, replies[following], _JOINED):
             break
         run.append(following)
         joined, apart = more, then
@@ -133,7 +133,7 @@ def _run(gold: str, replies: Sequence[str], start: int, usable: set[int]) -> lis
     return run
 
 
-def _holds(text: str, part: str, limit: float, *, inclusive: bool = False) -> bool:
+def _contains_part(text: str, part: str, limit: float, *, inclusive: bool = False) -> bool:
     """Return whether some piece of `text` as long as `part` is at a distance below `limit` (`inclusive`: or at it) of
     its length.
 
@@ -150,7 +150,7 @@ def _holds(text: str, part: str, limit: float, *, inclusive: bool = False) -> bo
     return False
 
 
-def _apart(best: list[tuple[list[int], float]]) -> list[list[int]]:
+def _choose_disjoint_runs(best: list[tuple[list[int], float]]) -> list[list[int]]:
     """Choose, of runs that overlap, those that do not and cost least on average."""
     best = sorted(best, key=lambda choice: choice[0][0])
     groups: list[list[tuple[list[int], float]]] = []
@@ -163,13 +163,13 @@ def _apart(best: list[tuple[list[int], float]]) -> list[list[int]]:
     for group in groups:
         paths: list[list[tuple[list[int], float]]] = [group[:1]]
         for run, cost in group[1:]:
-            _extend(paths, run, cost)
+            _extend_paths(paths, run, cost)
         costs = [sum(cost for _, cost in path) / len(path) for path in paths]
         chosen += [run for run, _ in paths[costs.index(min(costs))]]
     return chosen
 
 
-def _extend(paths: list[list[tuple[list[int], float]]], run: list[int], cost: float) -> None:
+def _extend_paths(paths: list[list[tuple[list[int], float]]], run: list[int], cost: float) -> None:
     new = True
     for path in paths:
         same = [at for at, (other, _) in enumerate(path) if other == run]

@@ -91,9 +91,9 @@ class _Reader(HTMLParser):
                 self._inside.append(tag)
             return
         while self._open[-1].tag == "td" or (tag == "tr" and self._open[-1].tag == "tr"):
-            self._end()
+            self._close_element()
         self.elements += 1
-        node = TableNode(tag, _spans(dict(attrs)))
+        node = TableNode(tag, _read_spans(dict(attrs)))
         self._open[-1].children.append(node)
         if tag not in _VOID:
             self._open.append(node)
@@ -107,7 +107,7 @@ class _Reader(HTMLParser):
             if tag not in ("td", "tr", "table"):
                 return
         if any(node.tag == tag for node in self._open):
-            while self._open and self._end() != tag:
+            while self._open and self._close_element() != tag:
                 pass
 
     def handle_data(self, data: str) -> None:
@@ -119,13 +119,13 @@ class _Reader(HTMLParser):
         self._open[-1].content.append(f"</{tag}>")
         return tag
 
-    def _end(self) -> str:
+    def _close_element(self) -> str:
         while self._inside:
             self._close_inside()
         return self._open.pop().tag
 
 
-def _spans(attributes: dict[str, str | None]) -> tuple[int, int]:
+def _read_spans(attributes: dict[str, str | None]) -> tuple[int, int]:
     values = (str(attributes.get(name) or "1").strip() for name in ("colspan", "rowspan"))
     column, row = (int(value) if value.isascii() and value.isdigit() and len(value) < 5 else 1 for value in values)
     return column, row
@@ -137,15 +137,15 @@ def tree_distance(first: TableNode, second: TableNode) -> float:
     A cell's new text costs its share of change.
     """
     nodes, others = _post_order(first), _post_order(second)
-    left, other_left = _leftmost(nodes), _leftmost(others)
+    left, other_left = _leftmost_leaves(nodes), _leftmost_leaves(others)
     trees = [[0.0] * len(others) for _ in nodes]
     for i in _key_roots(left):
         for j in _key_roots(other_left):
-            _subtrees(i, j, nodes, others, left, other_left, trees)
+            _fill_subtree_distances(i, j, nodes, others, left, other_left, trees)
     return trees[-1][-1]
 
 
-def _subtrees(
+def _fill_subtree_distances(
     i: int,
     j: int,
     nodes: list[TableNode],
@@ -166,7 +166,7 @@ def _subtrees(
             at = column - other_low
             cheapest = min(previous[at + 1], line[at]) + 1.0
             if whole and right[column] == other_low:
-                changed = previous[at] + _change(nodes[row], others[column])
+                changed = previous[at] + _change_cost(nodes[row], others[column])
                 trees[row][column] = cheapest = min(cheapest, changed)
             else:
                 cheapest = min(cheapest, before[right[column] - other_low] + trees[row][column])
@@ -175,7 +175,7 @@ def _subtrees(
         previous = line
 
 
-def _change(first: TableNode, second: TableNode) -> float:
+def _change_cost(first: TableNode, second: TableNode) -> float:
     if first.tag != second.tag or (first.tag == "td" and first.spans != second.spans):
         return 1.0
     if first.tag != "td" or first.content == second.content:
@@ -197,7 +197,7 @@ def _post_order(root: TableNode) -> list[TableNode]:
     return order[::-1]
 
 
-def _leftmost(nodes: list[TableNode]) -> list[int]:
+def _leftmost_leaves(nodes: list[TableNode]) -> list[int]:
     """Return, for each node in post-order, the number of its leftmost leaf."""
     numbers = {id(node): at for at, node in enumerate(nodes)}
     left: list[int] = []

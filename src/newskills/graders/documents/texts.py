@@ -115,10 +115,10 @@ def _read_inline(match: re.Match[str]) -> str:
     content = match[1] if match[1] is not None else match[2]
     if not any(char in re.sub(r"\\([\\_&%^])", "", content) for char in "\\^_"):
         return match[0]
-    return _letters(_ENVIRONMENT.sub("", re.sub(r"\\([\\_&%^])", "", content)))
+    return _letters_of_formula(_ENVIRONMENT.sub("", re.sub(r"\\([\\_&%^])", "", content)))
 
 
-def _letters(latex: str) -> str:
+def _letters_of_formula(latex: str) -> str:
     """Return the letters of a formula: named ones, those of alphabets and accents; other commands have none."""
     shown, at = [], 0
     while match := _TOKEN.match(latex, at):
@@ -129,27 +129,27 @@ def _letters(latex: str) -> str:
                 inner = ""
             else:
                 argument_text = argument[1] if argument[1] is not None else argument[2]
-                inner = _letters(argument_text)
+                inner = _letters_of_formula(argument_text)
             if argument is not None:
                 at = argument.end()
             if name in _ACCENTS:
-                letters = _accented(inner, name)
+                letters = _accented_letter(inner, name)
             else:
-                letters = "".join(_styled(c, name) for c in inner)
+                letters = "".join(_styled_letter(c, name) for c in inner)
             shown.append(letters)
         else:
             shown.append(_LETTERS.get(name, "") if name else match[3])
     return "".join(shown)
 
 
-def _accented(inner: str, name: str) -> str:
+def _accented_letter(inner: str, name: str) -> str:
     if inner:
         return unicodedata.normalize("NFC", inner[:1] + _ACCENTS[name]) + inner[1:]
     return ""
 
 
 @cache
-def _styled(char: str, style: str) -> str:
+def _styled_letter(char: str, style: str) -> str:
     """Return a letter or digit in another alphabet of Unicode; anything else is returned unchanged."""
     try:
         name = unicodedata.name(char).removeprefix("LATIN ").replace(" LETTER", "")

@@ -23,66 +23,66 @@ _ELEMENT = re.compile(r"""\s*(["'])(YES|NO|PARTIAL|MAYBE|UNKNOWN|N/A)\1\s*""")
 _POINTS = 5
 
 
-def _sentences(text: str) -> list[str]:
+def _split_sentences(text: str) -> list[str]:
     return [part for part in _STOPS.split(text) if part]
 
 
 def _sentence_count(number: int) -> Rule:
-    return lambda text: len(_sentences(text)) == number
+    return lambda text: len(_split_sentences(text)) == number
 
 
-def _has(word: str, sentence: int | None = None) -> Rule:
+def _wants_word(word: str, sentence: int | None = None) -> Rule:
     """Make a rule that wants a whole word in the text, or in its sentence of that number (from 1)."""
     pattern = re.compile(rf"\b{re.escape(word)}\b")
 
     def rule(text: str) -> bool:
         if sentence is None:
             return bool(pattern.search(text))
-        parts = _sentences(text)
+        parts = _split_sentences(text)
         return len(parts) >= sentence and bool(pattern.search(parts[sentence - 1]))
 
     return rule
 
 
-def _not(rule: Rule) -> Rule:
+def _negated_rule(rule: Rule) -> Rule:
     return lambda text: not rule(text)
 
 
-def _matches(pattern: str, sentence: int | None = None, flags: re.RegexFlag = re.NOFLAG) -> Rule:
+def _wants_pattern(pattern: str, sentence: int | None = None, flags: re.RegexFlag = re.NOFLAG) -> Rule:
     compiled = re.compile(pattern, flags)
 
     def rule(text: str) -> bool:
         if sentence is None:
             return bool(compiled.search(text))
-        parts = _sentences(text)
+        parts = _split_sentences(text)
         return len(parts) >= sentence and bool(compiled.search(parts[sentence - 1]))
 
     return rule
 
 
-def _pieces(fits: Callable[[int], bool]) -> Rule:
+def _wants_part_count(fits: Callable[[int], bool]) -> Rule:
     """Make a rule about the number of parts between single blanks."""
     return lambda text: fits(len(text.split(" ")))
 
 
 def _words_of_sentences(fits: Callable[[int], bool]) -> Rule:
-    return lambda text: all(fits(len(part.split())) for part in _sentences(text))
+    return lambda text: all(fits(len(part.split())) for part in _split_sentences(text))
 
 
-def _marks(text: str) -> int:
+def _count_punctuation(text: str) -> int:
     return sum(char in string.punctuation for char in text)
 
 
 def _three_short(text: str) -> bool:
     paragraphs = text.split("\n\n")
-    return len(paragraphs) >= 3 and all(len(_sentences(part)) < 3 for part in paragraphs[:3])
+    return len(paragraphs) >= 3 and all(len(_split_sentences(part)) < 3 for part in paragraphs[:3])
 
 
-def _numbered(text: str) -> bool:
+def _has_numbered_paragraphs(text: str) -> bool:
     return all(re.match(r"\d+\.", part.lstrip()) for part in text.split("\n\n") if part.strip())
 
 
-def _paragraphs(number: int) -> Rule:
+def _wants_paragraphs(number: int) -> Rule:
     return lambda text: len(text.split("\n\n")) == number
 
 
@@ -95,37 +95,37 @@ _LEVEL_RULES: dict[str, tuple[Rule, ...]] = {
     "cnn_dailymail": (
         _sentence_count(3),
         _words_of_sentences(lambda words: words < 15),
-        lambda text: all(_has(word, at)(text) for at, word in enumerate(("Potter", "actor", "films"), 1)),
-        _not(_has("lavish", 2)),
-        _matches(r"\b(has|have)\s+\w+", 3),
+        lambda text: all(_wants_word(word, at)(text) for at, word in enumerate(("Potter", "actor", "films"), 1)),
+        _negated_rule(_wants_word("lavish", 2)),
+        _wants_pattern(r"\b(has|have)\s+\w+", 3),
     ),
     "xsum": (
         _sentence_count(1),
-        _pieces(lambda pieces: pieces < 20),
-        _not(_has("Newton Stewart")),
-        _matches(r"\b(am|is|are)\s+\w+ing\b"),
-        _has("operation"),
+        _wants_part_count(lambda pieces: pieces < 20),
+        _negated_rule(_wants_word("Newton Stewart")),
+        _wants_pattern(r"\b(am|is|are)\s+\w+ing\b"),
+        _wants_word("operation"),
     ),
     "samsum": (
         _sentence_count(1),
-        _pieces(lambda pieces: pieces < 15),
-        _has("stuff"),
-        _not(_matches("procrast", flags=re.IGNORECASE)),
-        lambda text: _marks(text) == 1,
+        _wants_part_count(lambda pieces: pieces < 15),
+        _wants_word("stuff"),
+        _negated_rule(_wants_pattern("procrast", flags=re.IGNORECASE)),
+        lambda text: _count_punctuation(text) == 1,
     ),
     "gigaword": (
-        _pieces(lambda pieces: pieces == 8),
-        lambda text: _marks(text) == 0,
+        _wants_part_count(lambda pieces: pieces == 8),
+        lambda text: _count_punctuation(text) == 0,
         str.islower,
-        _not(_has("bus")),
-        _has("in"),
+        _negated_rule(_wants_word("bus")),
+        _wants_word("in"),
     ),
     "arxiv": (
         _sentence_count(1),
-        _pieces(lambda pieces: pieces <= 20),
+        _wants_part_count(lambda pieces: pieces <= 20),
         lambda text: text.startswith("We"),
-        _has("activations"),
-        _not(_has("transformer")),
+        _wants_word("activations"),
+        _negated_rule(_wants_word("transformer")),
     ),
     "format-30": (
         lambda text: "**" in text,
@@ -137,16 +137,16 @@ _LEVEL_RULES: dict[str, tuple[Rule, ...]] = {
 }
 """The rule that each level adds to those before it."""
 _SUGGESTIONS: tuple[Rule, ...] = (
-    _paragraphs(3),
+    _wants_paragraphs(3),
     _three_short,
     _words_of_sentences(lambda words: words > 20),
-    _numbered,
+    _has_numbered_paragraphs,
     lambda text: text.endswith("Those are suggestions"),
 )
 """The same of `format-22`, whose last level asks for a paragraph more."""
 
 
-def _last(pattern: str) -> Callable[[str, str], bool]:
+def _wants_last_match(pattern: str) -> Callable[[str, str], bool]:
     """Make a rule that wants the last match to be the target."""
     return lambda text, target: (re.findall(pattern, text) or [None])[-1] == target
 
@@ -158,8 +158,8 @@ _TARGETS: dict[str, Callable[[str, str], bool]] = {
     "WIKIEVENTS": lambda text, target: set(text.split("\n")) <= set(target.split("\n")),
     "CONLL2003": lambda text, target: text in re.findall(r"'([^']*)'", target),
     "self_made_space": lambda text, target: target in text,
-    "example": lambda text, target: bool(_form(target).fullmatch(text)),
-    **{source: _last(pattern) for source, pattern in _LAST.items()},
+    "example": lambda text, target: bool(_example_form(target).fullmatch(text)),
+    **{source: _wants_last_match(pattern) for source, pattern in _LAST.items()},
 }
 RULES = frozenset({*_LEVEL_RULES, *_TARGETS, "format-22"})
 
@@ -177,23 +177,23 @@ def rule_of(kind: str, example: int, source: str) -> str:
     return ""
 
 
-def _form(target: str) -> re.Pattern[str]:
+def _example_form(target: str) -> re.Pattern[str]:
     """Return the form of the examples as a pattern, in which any text may stand at the place of the answer."""
     form = target.replace("{instruction}\n", "").replace("{{", "{").replace("}}", "}").replace("{answer}", ".*")
     return re.compile(".*".join(map(re.escape, form.split(".*"))))
 
 
-def satisfied(rule: str, level: int, text: str, target: str) -> bool:
+def is_satisfied(rule: str, level: int, text: str, target: str) -> bool:
     """Return whether `text` keeps all that the levels up to `level` (1–5) ask for."""
     if rule in _TARGETS:
         return _TARGETS[rule](text, target)
     if rule == "format-22":
-        first = _paragraphs(4) if level == LEVELS else _SUGGESTIONS[0]
+        first = _wants_paragraphs(4) if level == LEVELS else _SUGGESTIONS[0]
         return first(text) and all(check(text) for check in _SUGGESTIONS[1:level])
     return all(check(text) for check in _LEVEL_RULES[rule][:level])
 
 
-def listed(text: object, level: int) -> list[bool] | None:
+def listed_verdicts(text: object, level: int) -> list[bool] | None:
     """Return the judge's YES or NO for each of `level` constraints, from its last line; None for any other text."""
     if not isinstance(text, str) or (shown := after_thinking(text)) is None:
         return None
@@ -228,9 +228,9 @@ class FollowBenchGrader:
         level, rule = int(record["level"]), record.get("rule")
         verdicts: Sequence[bool] | None
         if rule:
-            verdicts = [satisfied(rule, level, _reply(record), str(record.get("expected_answer", "")))]
+            verdicts = [is_satisfied(rule, level, _reply_text(record), str(record.get("expected_answer", "")))]
         else:
-            verdicts = listed(record.get("judgement"), level)
+            verdicts = listed_verdicts(record.get("judgement"), level)
         if verdicts is None:
             fields: Row = {"hard_satisfied": None, "soft_satisfied": None, "constraints": None}
             why = f"the judge's last line is no list of {level} YES or NO"
@@ -240,7 +240,7 @@ class FollowBenchGrader:
         return decided(stamp, share == 1, fields, f"{sum(verdicts)} of {len(verdicts)} satisfied", share)
 
 
-def _reply(record: Row) -> str:
+def _reply_text(record: Row) -> str:
     text = str(record.get("generation") or "")
     shown = after_thinking(text)
     if shown is None:

@@ -43,52 +43,58 @@ class InstructionGrader:
     def grade(self, record: Row) -> Score:
         names, kwargs = record.get("instruction_id_list"), record.get("kwargs")
         if not isinstance(names, list) or not isinstance(kwargs, list) or len(names) != len(kwargs) or not names:
-            return self._unscored("instruction_id_list and kwargs must be lists of the same length, not empty")
+            return self._unscored_record(
+                "instruction_id_list and kwargs must be lists of the same length, not empty"
+            )
         unknown = [name for name in names if str(name) not in self.checks]
         if unknown:
-            return self._unscored(f"unknown instructions: {', '.join(map(str, unknown[:_SHOWN]))}")
-        text, thinking = _answer(record)
+            return self._unscored_record(f"unknown instructions: {', '.join(map(str, unknown[:_SHOWN]))}")
+        text, thinking = _text_to_judge(record)
         if not text.strip():
             cause: Cause = "truncation" if thinking or record.get("finish_reason") == "length" else "model"
             nothing = [False] * len(names)
-            return self._score("no_answer", nothing, nothing, "no answer", cause)
+            return self._make_score("no_answer", nothing, nothing, "no answer", cause)
         try:
-            strict, loose = self._followed(text, names, kwargs)
+            strict, loose = self._check_instructions(text, names, kwargs)
         except _MISFITS as error:
-            return self._unscored(f"arguments that do not fit: {type(error).__name__}: {error}")
+            return self._unscored_record(f"arguments that do not fit: {type(error).__name__}: {error}")
         broken = [name for name, kept in zip(names, strict, strict=True) if not kept]
         outcome: Outcome = "wrong" if broken else "correct"
         why = "all followed"
         if broken:
             why = f"not followed: {', '.join(broken[:_SHOWN])}"
-        return self._score(outcome, strict, loose, why, "model" if broken else None)
+        return self._make_score(outcome, strict, loose, why, "model" if broken else None)
 
     def preload(self) -> None:
         """Import the packages that some checks load late."""
         for package in self.needs:
             __import__(package)
 
-    def _followed(self, text: str, names: list[str], kwargs: list[Row]) -> tuple[list[bool], list[bool]]:
+    def _check_instructions(self, text: str, names: list[str], kwargs: list[Row]) -> tuple[list[bool], list[bool]]:
         strict, loose = [], []
         variants: list[str] | None = None
         for name, given_arguments in zip(names, kwargs, strict=True):
-            check, args = self.checks[name], _arguments(given_arguments)
+            check, args = self.checks[name], _clean_arguments(given_arguments)
             kept = check(text, args)
             strict.append(kept)
             if not kept:
                 if variants is None:
-                    variants = _variants(text)
+                    variants = _loose_forms(text)
                 kept = any(check(variant, args) for variant in variants)
             loose.append(kept)
         return strict, loose
 
-    def _score(
+    def _make_score(
         self, outcome: Outcome, strict: list[bool], loose: list[bool], why: str, cause: Cause | None
     ) -> Score:
-        fields: Row = {"strict_eval": _level(strict), "loose_eval": _level(loose), "is_correct": all(strict)}
+        fields: Row = {
+            "strict_eval": _level_fields(strict),
+            "loose_eval": _level_fields(loose),
+            "is_correct": all(strict),
+        }
         return Score(outcome=outcome, fields=fields, grader=f"{self.name}@{self.version}", why=why, cause=cause)
 
-    def _unscored(self, why: str) -> Score:
+    def _unscored_record(self, why: str) -> Score:
         fields: Row = {"strict_eval": None, "loose_eval": None, "is_correct": None}
         stamp = f"{self.name}@{self.version}"
         return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="data")
@@ -127,7 +133,7 @@ class IFBenchGrader(InstructionGrader):
     needs: ClassVar[tuple[str, ...]] = ("emoji", "syllapy")
 
 
-def _answer(record: Row) -> tuple[str, bool]:
+def _text_to_judge(record: Row) -> tuple[str, bool]:
     """Return the text to judge, and whether its thinking has not ended."""
     text = str(record.get("generation") or record.get("response") or "")
     answer = after_thinking(text)
@@ -137,7 +143,7 @@ def _answer(record: Row) -> tuple[str, bool]:
     return judged_text, False
 
 
-def _arguments(given_arguments: Row) -> Row:
+def _clean_arguments(given_arguments: Row) -> Row:
     """Return the arguments without nulls, and whole floats as integers."""
     return {
         name: int(value) if isinstance(value, float) and value.is_integer() else value
@@ -146,17 +152,17 @@ def _arguments(given_arguments: Row) -> Row:
     }
 
 
-def _variants(text: str) -> list[str]:
+def _loose_forms(text: str) -> list[str]:
     """Return the other forms of an answer that count loosely."""
     lines = text.split("\n")
     cut = ["\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])]
     forms = [text.replace("*", ""), *cut, *(part.replace("*", "") for part in cut)]
-    return _different(text, (form for form in forms if form.strip()))
+    return _other_forms(text, (form for form in forms if form.strip()))
 
 
-def _different(text: str, forms: Iterable[str]) -> list[str]:
+def _other_forms(text: str, forms: Iterable[str]) -> list[str]:
     return [form for form in dict.fromkeys(forms) if form != text]
 
 
-def _level(followed: list[bool]) -> Row:
+def _level_fields(followed: list[bool]) -> Row:
     return {"follow_instruction_list": followed, "follow_all_instructions": all(followed)}

@@ -42,11 +42,11 @@ _SPECIAL = re.compile(r"[^\w\s]")
 _COUNTRIES_AFTER_Z = 52
 
 
-def _ascii(text: str) -> str:
+def _to_ascii(text: str) -> str:
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
-def _punctuation(text: str, args: Row) -> bool:
+def _has_all_punctuation(text: str, args: Row) -> bool:
     if not ("!?" in text or "?!" in text or "‽" in text):
         return False
     if "?!" in text:
@@ -56,7 +56,7 @@ def _punctuation(text: str, args: Row) -> bool:
     return set(rest) >= _MARKS
 
 
-def _parentheses(text: str, args: Row) -> bool:
+def _has_nested_parentheses(text: str, args: Row) -> bool:
     """Check that five levels have been open, and the innermost closed rightly; a wrong bracket starts all over."""
     open_, deepest = list[str](), 0
     for char in text:
@@ -73,7 +73,7 @@ def _parentheses(text: str, args: Row) -> bool:
     return False
 
 
-def _quotes(text: str, args: Row) -> bool:
+def _has_nested_quotes(text: str, args: Row) -> bool:
     open_, deepest = list[str](), 0
     for char in text:
         if open_ and char == open_[-1]:
@@ -86,7 +86,7 @@ def _quotes(text: str, args: Row) -> bool:
     return False
 
 
-def _options(text: str, args: Row) -> bool:
+def _is_option(text: str, args: Row) -> bool:
     """Check for an option: a lettered one as it stands, others apart from case and marks around them."""
     options = args["options"]
     separator = next((sign for sign in ("/", "or") if sign in options), ",")
@@ -96,7 +96,7 @@ def _options(text: str, args: Row) -> bool:
     return text.strip(BLANK_OR_MARK).lower() in {option.strip(BLANK_OR_MARK).lower() for option in allowed}
 
 
-def _newline(text: str, args: Row) -> bool:
+def _has_one_word_lines(text: str, args: Row) -> bool:
     text = without_marks(text).strip()
     return sum(map(bool, text.split("\n"))) == len(text.split())
 
@@ -140,7 +140,7 @@ def _list_marker(text: str, args: Row) -> bool:
     return text.count(args["sep"]) >= 2
 
 
-def _thesis(text: str, args: Row) -> bool:
+def _has_thesis(text: str, args: Row) -> bool:
     """Return whether the first text in italics is not empty and something follows it."""
     begin = next((at for tag in ("<i>", "<em>") if (at := text.find(tag)) >= 0), -1)
     if begin < 0:
@@ -175,7 +175,7 @@ def _title_case(text: str, args: Row) -> bool:
     return not any(word[0].islower() and (word[1:].islower() or word[1:].isupper()) for word in tokens(text))
 
 
-def _template(text: str, args: Row) -> bool:
+def _has_template(text: str, args: Row) -> bool:
     return all(part in text for part in _TEMPLATE)
 
 
@@ -183,7 +183,7 @@ def _no_whitespace(text: str, args: Row) -> bool:
     return not any(map(str.isspace, text))
 
 
-def _multiples(text: str, args: Row) -> bool:
+def _lists_multiples(text: str, args: Row) -> bool:
     return re.findall(r"\d+", text) == [str(n) for n in range(14, 51, 7)]
 
 
@@ -201,10 +201,10 @@ def _multiple_choice(text: str, args: Row) -> bool:
     return len(lengths) == 4 and all(before < now for before, now in pairwise(lengths))
 
 
-def _countries(text: str, args: Row) -> bool:
+def _lists_countries(text: str, args: Row) -> bool:
     lines = list(filter(None, (line.strip(BLANK_OR_MARK) for line in text.split("\n"))))
     begin = next((i for i, line in enumerate(lines) if "Zimbabwe" in line), len(lines))
-    names = [_ascii(line) for line in lines[begin:]]
+    names = [_to_ascii(line) for line in lines[begin:]]
     return len(names) >= _COUNTRIES_AFTER_Z and names == sorted(names, reverse=True)
 
 
@@ -223,11 +223,11 @@ def _sentence_alphabet(text: str, args: Row) -> bool:
     return "".join(initials) == "abcdefghijklmnopqrstuvwxyz" and len(initials) == 26
 
 
-def _capitals(text: str, args: Row) -> bool:
-    return [name.strip() for name in _ascii(text).split(",") if name.strip()] == _CAPITALS.split()
+def _lists_capitals(text: str, args: Row) -> bool:
+    return [name.strip() for name in _to_ascii(text).split(",") if name.strip()] == _CAPITALS.split()
 
 
-def _table(text: str, delimiter: str = ",") -> list[list[str]]:
+def _table_rows(text: str, delimiter: str = ",") -> list[list[str]]:
     """Return the rows of a table; none where the text is not one."""
     try:
         return list(csv.reader(io.StringIO(text), delimiter=delimiter))
@@ -236,7 +236,7 @@ def _table(text: str, delimiter: str = ",") -> list[list[str]]:
 
 
 def _csv_city(text: str, args: Row) -> bool:
-    rows = _table(text)
+    rows = _table_rows(text)
     header = ["ID", "Country", "City", "Year", "Count"]
     return len(rows) == 8 and rows[0] == header and all(len(row) == 5 for row in rows)
 
@@ -246,7 +246,7 @@ def _csv_special(text: str, args: Row) -> bool:
     letter, digit or blank."""
     if not _PRODUCT_HEADER.fullmatch(text.split("\n", 1)[0].strip()):
         return False
-    rows = _table(text.replace('"', '"""'))
+    rows = _table_rows(text.replace('"', '"""'))
     if len(rows) != 15:
         return False
     for row in rows[1:]:
@@ -265,13 +265,13 @@ def _quotes_something_special(field: str) -> bool:
 def _csv_quotes(text: str, args: Row) -> bool:
     if not _STUDENT_HEADER.fullmatch(text.split("\n", 1)[0].strip()):
         return False
-    rows = _table(text.replace('"', '"""'), "\t")
+    rows = _table_rows(text.replace('"', '"""'), "\t")
     fields = [field.strip() for row in rows for field in row]
     quoted = all(field[:1] == '"' == field[-1:] for field in fields)
     return len(rows) == 4 and all(len(row) == 5 for row in rows) and quoted
 
 
-def _dates(text: str, args: Row) -> bool:
+def _lists_dates(text: str, args: Row) -> bool:
     return all(_in_napoleons_life(date.strip()) for date in text.strip().split(","))
 
 
@@ -301,32 +301,32 @@ def _repeat_span(text: str, args: Row) -> bool:
 
 
 CHECKS: Mapping[str, Check] = {
-    "count:punctuation": _punctuation,
-    "format:parentheses": _parentheses,
-    "format:quotes": _quotes,
-    "format:options": _options,
-    "format:newline": _newline,
+    "count:punctuation": _has_all_punctuation,
+    "format:parentheses": _has_nested_parentheses,
+    "format:quotes": _has_nested_quotes,
+    "format:options": _is_option,
+    "format:newline": _has_one_word_lines,
     "format:emoji": _emoji_sentences,
     "format:line_indent": _line_indent,
     "format:quote_unquote": _quote_unquote,
     "format:list": _list_marker,
-    "format:thesis": _thesis,
+    "format:thesis": _has_thesis,
     "format:sub-bullets": _sub_bullets,
     "format:no_bullets_bullets": _sentences_then_bullets,
     "format:title_case": _title_case,
-    "format:output_template": _template,
+    "format:output_template": _has_template,
     "format:no_whitespace": _no_whitespace,
-    "custom:multiples": _multiples,
+    "custom:multiples": _lists_multiples,
     "custom:mcq_count_length": _multiple_choice,
-    "custom:reverse_newline": _countries,
+    "custom:reverse_newline": _lists_countries,
     "custom:word_reverse": _word_reverse,
     "custom:character_reverse": _character_reverse,
     "custom:sentence_alphabet": _sentence_alphabet,
-    "custom:european_capitals_sort": _capitals,
+    "custom:european_capitals_sort": _lists_capitals,
     "custom:csv_city": _csv_city,
     "custom:csv_special_character": _csv_special,
     "custom:csv_quotes": _csv_quotes,
-    "custom:date_format_list": _dates,
+    "custom:date_format_list": _lists_dates,
     "repeat:repeat_change": _repeat_change,
     "repeat:repeat_simple": _repeat_simple,
     "repeat:repeat_span": _repeat_span,

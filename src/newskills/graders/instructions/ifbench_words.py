@@ -60,57 +60,57 @@ def _stop_words(text: str, args: Row) -> bool:
     return bool(words) and 100 * count / len(words) <= args["percentage"]
 
 
-def _ends(text: str) -> Counter[str]:
+def _sentence_ends(text: str) -> Counter[str]:
     return Counter(sentence[-1:] for sentence in sentences(text))
 
 
 def _two_to_one(text: str, args: Row) -> bool:
-    ends = _ends(text)
+    ends = _sentence_ends(text)
     return ends["."] == 2 * ends["?"]
 
 
-def _balanced(text: str, args: Row) -> bool:
-    ends = _ends(text)
+def _has_balanced_ends(text: str, args: Row) -> bool:
+    ends = _sentence_ends(text)
     return ends["."] == ends["?"] == ends["!"]
 
 
-def _conjunctions(text: str, args: Row) -> bool:
+def _has_conjunctions(text: str, args: Row) -> bool:
     """Check the number of different conjunctions; `and` and `And` are two, as in the original."""
     conjunctions = {word for word in text.split() if word.strip(BLANK_OR_MARK).lower() in _CONJUNCTIONS}
     return bool(len(conjunctions) >= args["small_n"])
 
 
-def _people(text: str, args: Row) -> bool:
+def _names_people(text: str, args: Row) -> bool:
     return bool(len(set(_PERSON.findall(text))) >= args["N"])
 
 
-def _overlap(text: str, args: Row) -> bool:
+def _has_trigram_overlap(text: str, args: Row) -> bool:
     """Check the share of the answer's trigrams of characters that the reference has, within 2 points."""
-    own = _trigrams(text)
+    own = _trigrams_of(text)
     if not own:
         return False
-    share = 100 * len(own & _reference(args["reference_text"])) / len(own)
+    share = 100 * len(own & _reference_trigrams(args["reference_text"])) / len(own)
     return bool(args["percentage"] - 2 <= share <= args["percentage"] + 2)
 
 
-def _trigrams(text: str) -> frozenset[tuple[str, ...]]:
+def _trigrams_of(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(text, text[1:], text[2:], strict=False))
 
 
 @lru_cache(maxsize=64)
-def _reference(text: str) -> frozenset[tuple[str, ...]]:
-    return _trigrams(text)
+def _reference_trigrams(text: str) -> frozenset[tuple[str, ...]]:
+    return _trigrams_of(text)
 
 
-def _numbers(text: str, args: Row) -> bool:
+def _has_numbers(text: str, args: Row) -> bool:
     return bool(len(_NUMBER.findall(without_marks(text))) == args["N"])
 
 
-def _pronouns(text: str, args: Row) -> bool:
+def _has_pronouns(text: str, args: Row) -> bool:
     return bool(sum(word in _PRONOUNS for word in bare_words(text.replace("/", " "))) >= args["N"])
 
 
-def _japanese(text: str, args: Row) -> bool:
+def _has_japanese_words(text: str, args: Row) -> bool:
     every = args["N"]
     wanted = (word.strip(BLANK_OR_MARK) for word in text.split()[every - 1 :: every])
     return all(_JAPANESE.search(word) for word in wanted if word and not word.isdigit())
@@ -123,7 +123,7 @@ def _keywords_multiple(text: str, args: Row) -> bool:
     )
 
 
-def _alphabet(text: str, args: Row) -> bool:
+def _follows_alphabet(text: str, args: Row) -> bool:
     words = bare_words(text)
     if not words or words[0][0] not in _ALPHABET:
         return False
@@ -142,7 +142,7 @@ def _consonant_clusters(text: str, args: Row) -> bool:
     return all(_CLUSTER.search(word) for word in text.lower().split())
 
 
-def _palindromes(text: str, args: Row) -> bool:
+def _has_palindromes(text: str, args: Row) -> bool:
     return sum(len(word) >= 5 and word == word[::-1] for word in bare_words(text)) >= 10
 
 
@@ -154,11 +154,11 @@ def _start_verb(text: str, args: Row) -> bool:
     return starts_with_verb(text)
 
 
-def _repeats(text: str, args: Row) -> bool:
+def _limits_repeats(text: str, args: Row) -> bool:
     return bool(max(Counter(bare_words(text)).values(), default=0) <= args["small_n"])
 
 
-def _syllables(text: str, args: Row) -> bool:
+def _alternates_syllables(text: str, args: Row) -> bool:
     parities = [_syllable_count(word) % 2 for word in bare_words(text)]
     return all(a != b for a, b in pairwise(parities))
 
@@ -194,20 +194,20 @@ def _no_consecutive(text: str, args: Row) -> bool:
 
 def _keyword_position(text: str, args: Row) -> bool:
     all_sentences, n, m = sentences(text), args["n"], args["m"]
-    words = _spoken(all_sentences[n - 1]) if 0 < n <= len(all_sentences) else []
+    words = _spoken_tokens(all_sentences[n - 1]) if 0 < n <= len(all_sentences) else []
     return bool(0 < m <= len(words) and words[m - 1] == args["keyword"].strip())
 
 
 def _words_position(text: str, args: Row) -> bool:
-    words = _spoken(text)
+    words = _spoken_tokens(text)
     return len(words) >= 2 and words[1].lower() == words[-2].lower() == args["keyword"].strip().lower()
 
 
-def _spoken(text: str) -> list[str]:
+def _spoken_tokens(text: str) -> list[str]:
     return [token for token in tokens(text) if any(map(str.isalnum, token))]
 
 
-def _alliteration(text: str, args: Row) -> bool:
+def _has_growing_alliteration(text: str, args: Row) -> bool:
     """Check that words in runs of the same first letter, counted over a sentence, grow from sentence to sentence."""
     lengths = [-1]
     for sentence in sentences(text):
@@ -218,7 +218,7 @@ def _alliteration(text: str, args: Row) -> bool:
     return all(before < now for before, now in pairwise(lengths))
 
 
-def _increment(text: str, args: Row) -> bool:
+def _has_growing_sentences(text: str, args: Row) -> bool:
     counts = [len(without_marks(sentence).split()) for sentence in sentences(text)]
     return all(now == before + args["small_n"] for before, now in pairwise(counts))
 
@@ -242,31 +242,31 @@ def _sentence_words(text: str, args: Row) -> bool:
 CHECKS: Mapping[str, Check] = {
     "count:word_count_range": _word_range,
     "count:unique_word_count": _unique_words,
-    "count:conjunctions": _conjunctions,
-    "count:person_names": _people,
-    "count:numbers": _numbers,
-    "count:pronouns": _pronouns,
-    "count:words_japanese": _japanese,
+    "count:conjunctions": _has_conjunctions,
+    "count:person_names": _names_people,
+    "count:numbers": _has_numbers,
+    "count:pronouns": _has_pronouns,
+    "count:words_japanese": _has_japanese_words,
     "count:keywords_multiple": _keywords_multiple,
     "ratio:stop_words": _stop_words,
     "ratio:sentence_type": _two_to_one,
-    "ratio:sentence_balance": _balanced,
-    "ratio:overlap": _overlap,
+    "ratio:sentence_balance": _has_balanced_ends,
+    "ratio:overlap": _has_trigram_overlap,
     "ratio:sentence_words": _sentence_words,
-    "words:alphabet": _alphabet,
+    "words:alphabet": _follows_alphabet,
     "words:vowel": _three_vowels,
     "words:consonants": _consonant_clusters,
-    "words:palindrome": _palindromes,
+    "words:palindrome": _has_palindromes,
     "words:prime_lengths": _prime_lengths,
     "words:start_verb": _start_verb,
-    "words:repeats": _repeats,
-    "words:odd_even_syllables": _syllables,
+    "words:repeats": _limits_repeats,
+    "words:odd_even_syllables": _alternates_syllables,
     "words:last_first": _last_first,
     "words:paragraph_last_first": _paragraph_last_first,
     "words:no_consecutive": _no_consecutive,
     "words:keywords_specific_position": _keyword_position,
     "words:words_position": _words_position,
-    "sentence:alliteration_increment": _alliteration,
-    "sentence:increment": _increment,
+    "sentence:alliteration_increment": _has_growing_alliteration,
+    "sentence:increment": _has_growing_sentences,
     "sentence:keyword": _sentence_keyword,
 }

@@ -28,7 +28,7 @@ _ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _FENCES = ("```json", "```Json", "```JSON", "```")
 
 
-def related(number: int, relation: str, threshold: int) -> bool:
+def is_in_relation(number: int, relation: str, threshold: int) -> bool:
     """Return whether `number` is `less than` or `at least` the threshold. Raises ValueError for another relation."""
     if relation == "less than":
         return number < threshold
@@ -38,7 +38,7 @@ def related(number: int, relation: str, threshold: int) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _anywhere(text: str) -> re.Pattern[str]:
+def _anywhere_pattern(text: str) -> re.Pattern[str]:
     return re.compile(re.escape(text), re.IGNORECASE)
 
 
@@ -47,36 +47,36 @@ def _as_word(text: str) -> re.Pattern[str]:
     return re.compile(rf"\b{re.escape(text)}\b", re.IGNORECASE)
 
 
-def _existence(text: str, args: Row) -> bool:
-    return all(_anywhere(keyword).search(text) for keyword in args["keywords"])
+def _has_keywords(text: str, args: Row) -> bool:
+    return all(_anywhere_pattern(keyword).search(text) for keyword in args["keywords"])
 
 
-def _frequency(text: str, args: Row) -> bool:
-    count = len(_anywhere(args["keyword"].strip()).findall(text))
-    return related(count, args["relation"], args["frequency"])
+def _has_keyword_count(text: str, args: Row) -> bool:
+    count = len(_anywhere_pattern(args["keyword"].strip()).findall(text))
+    return is_in_relation(count, args["relation"], args["frequency"])
 
 
-def _forbidden(text: str, args: Row) -> bool:
+def _avoids_words(text: str, args: Row) -> bool:
     return not any(_as_word(word).search(text) for word in args["forbidden_words"])
 
 
-def _letters(text: str, args: Row) -> bool:
+def _has_letter_count(text: str, args: Row) -> bool:
     letter = args["letter"].lower()
     if len(letter) != 1:
         raise ValueError(f"'{letter}' is not one letter")
-    return related(text.lower().count(letter), args["let_relation"], args["let_frequency"])
+    return is_in_relation(text.lower().count(letter), args["let_relation"], args["let_frequency"])
 
 
-def _language(text: str, args: Row) -> bool:
+def _is_in_language(text: str, args: Row) -> bool:
     return is_language(text, args["language"])
 
 
 def _sentence_count(text: str, args: Row) -> bool:
-    return related(len(punkt_sentences(text)), args["relation"], args["num_sentences"])
+    return is_in_relation(len(punkt_sentences(text)), args["relation"], args["num_sentences"])
 
 
 def _word_count(text: str, args: Row) -> bool:
-    return related(len(plain_words(text)), args["relation"], args["num_words"])
+    return is_in_relation(len(plain_words(text)), args["relation"], args["num_words"])
 
 
 def _marked_paragraphs(text: str, args: Row) -> bool:
@@ -87,10 +87,10 @@ def _marked_paragraphs(text: str, args: Row) -> bool:
 
 
 def _first_word(text: str, args: Row) -> bool:
-    return begins(text, args, str.__eq__)
+    return begins_paragraph(text, args, str.__eq__)
 
 
-def begins(text: str, args: Row, same: Callable[[str, str], bool]) -> bool:
+def begins_paragraph(text: str, args: Row, same: Callable[[str, str], bool]) -> bool:
     """Check the number of paragraphs, and the first word of the n-th.
 
     Paragraphs are between blank lines; the n-th is counted with empty ones, their number without.
@@ -105,7 +105,7 @@ def begins(text: str, args: Row, same: Callable[[str, str], bool]) -> bool:
     return count == args["num_paragraphs"] and match is not None and same(match.group(), wanted)
 
 
-def _placeholders(text: str, args: Row) -> bool:
+def _has_placeholders(text: str, args: Row) -> bool:
     """Check the number of pairs of brackets on one line, from each first `[` to the next `]`."""
     count = 0
     for line in text.split("\n"):
@@ -115,21 +115,21 @@ def _placeholders(text: str, args: Row) -> bool:
     return bool(count >= args["num_placeholders"])
 
 
-def _postscript(text: str, args: Row) -> bool:
+def _has_postscript(text: str, args: Row) -> bool:
     marker = args["postscript_marker"].strip()
     pattern = _POSTSCRIPTS.get(marker, re.escape(marker.lower()))
     return re.search(pattern, text.lower()) is not None
 
 
-def _bullets(text: str, args: Row) -> bool:
+def _has_bullets(text: str, args: Row) -> bool:
     return bool(len(_STAR_BULLET.findall(text)) + len(_DASH_BULLET.findall(text)) == args["num_bullets"])
 
 
-def _constrained(text: str, args: Row) -> bool:
+def _has_constrained_answer(text: str, args: Row) -> bool:
     return any(answer in text for answer in _ANSWERS)
 
 
-def _highlights(text: str, args: Row) -> bool:
+def _has_highlights(text: str, args: Row) -> bool:
     """Check the number of highlights.
 
     `*one*` counts once; `**one**` counts for its inner pair of asterisks only where that is not empty.
@@ -139,7 +139,7 @@ def _highlights(text: str, args: Row) -> bool:
     return bool(single + double >= args["num_highlights"])
 
 
-def _sections(text: str, args: Row) -> bool:
+def _has_sections(text: str, args: Row) -> bool:
     marks = re.findall(rf"{re.escape(args['section_spliter'].strip())}\s?\d+", text)
     return bool(len(marks) >= args["num_sections"])
 
@@ -155,7 +155,7 @@ def _json_format(text: str, args: Row) -> bool:
     return True
 
 
-def _title(text: str, args: Row) -> bool:
+def _has_title(text: str, args: Row) -> bool:
     for line in text.split("\n"):
         begin, end = line.find("<<"), line.rfind(">>")
         if 0 <= begin < end - 2 and line[begin : end + 2].lstrip("<").rstrip(">").strip():
@@ -179,7 +179,7 @@ def _end_phrase(text: str, args: Row) -> bool:
 
 def _capital_words(text: str, args: Row) -> bool:
     count = sum(token.isupper() for token in tokens(text))
-    return related(count, args["capital_relation"], args["capital_frequency"])
+    return is_in_relation(count, args["capital_relation"], args["capital_frequency"])
 
 
 def _english_capital(text: str, args: Row) -> bool:
@@ -194,33 +194,33 @@ def _no_comma(text: str, args: Row) -> bool:
     return "," not in text
 
 
-def _quotation(text: str, args: Row) -> bool:
+def _is_quotation(text: str, args: Row) -> bool:
     text = text.strip()
     return len(text) > 1 and text[0] == text[-1] == '"'
 
 
 CHECKS: Mapping[str, Check] = {
-    "keywords:existence": _existence,
-    "keywords:frequency": _frequency,
-    "keywords:forbidden_words": _forbidden,
-    "keywords:letter_frequency": _letters,
-    "language:response_language": _language,
+    "keywords:existence": _has_keywords,
+    "keywords:frequency": _has_keyword_count,
+    "keywords:forbidden_words": _avoids_words,
+    "keywords:letter_frequency": _has_letter_count,
+    "language:response_language": _is_in_language,
     "length_constraints:number_sentences": _sentence_count,
     "length_constraints:number_paragraphs": _marked_paragraphs,
     "length_constraints:number_words": _word_count,
     "length_constraints:nth_paragraph_first_word": _first_word,
-    "detectable_content:number_placeholders": _placeholders,
-    "detectable_content:postscript": _postscript,
-    "detectable_format:number_bullet_lists": _bullets,
-    "detectable_format:constrained_response": _constrained,
-    "detectable_format:number_highlighted_sections": _highlights,
-    "detectable_format:multiple_sections": _sections,
+    "detectable_content:number_placeholders": _has_placeholders,
+    "detectable_content:postscript": _has_postscript,
+    "detectable_format:number_bullet_lists": _has_bullets,
+    "detectable_format:constrained_response": _has_constrained_answer,
+    "detectable_format:number_highlighted_sections": _has_highlights,
+    "detectable_format:multiple_sections": _has_sections,
     "detectable_format:json_format": _json_format,
-    "detectable_format:title": _title,
+    "detectable_format:title": _has_title,
     "combination:two_responses": _two_responses,
     "combination:repeat_prompt": _repeat_prompt,
     "startend:end_checker": _end_phrase,
-    "startend:quotation": _quotation,
+    "startend:quotation": _is_quotation,
     "change_case:capital_word_frequency": _capital_words,
     "change_case:english_capital": _english_capital,
     "change_case:english_lowercase": _english_lowercase,

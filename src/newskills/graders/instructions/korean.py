@@ -18,37 +18,37 @@ from newskills.graders.instructions import ifeval
 _ANSWERS = ("제 답변은 예입니다.", "제 답변은 아니요입니다.", "제 답변은 아마도입니다.")
 
 
-def _words(text: str, args: Row) -> bool:
-    return ifeval.related(len(text.split()), args["relation"], args["num_words"])
+def _has_word_count(text: str, args: Row) -> bool:
+    return ifeval.is_in_relation(len(text.split()), args["relation"], args["num_words"])
 
 
 def _first_word(text: str, args: Row) -> bool:
-    return ifeval.begins(text, args, lambda first, wanted: first.startswith(wanted))
+    return ifeval.begins_paragraph(text, args, lambda first, wanted: first.startswith(wanted))
 
 
-def _constrained(text: str, args: Row) -> bool:
+def _has_constrained_answer(text: str, args: Row) -> bool:
     return any(answer in text for answer in _ANSWERS)
 
 
-def _composed(check: ifeval.Check, text: str, args: Row) -> bool:
-    return check(unicodedata.normalize("NFC", text), _normal(args))
+def _check_composed(check: ifeval.Check, text: str, args: Row) -> bool:
+    return check(unicodedata.normalize("NFC", text), _normalise_value(args))
 
 
-def _normal(value: Any) -> Any:
+def _normalise_value(value: Any) -> Any:
     if isinstance(value, str):
         return unicodedata.normalize("NFC", value)
     if isinstance(value, list):
-        return [_normal(item) for item in value]
+        return [_normalise_value(item) for item in value]
     if isinstance(value, dict):
-        return {key: _normal(item) for key, item in value.items()}
+        return {key: _normalise_value(item) for key, item in value.items()}
     return value
 
 
 _OWN: Mapping[str, ifeval.Check] = {
-    "length_constraints:number_words": _words,
+    "length_constraints:number_words": _has_word_count,
     "length_constraints:nth_paragraph_first_word": _first_word,
-    "detectable_format:constrained_response": _constrained,
+    "detectable_format:constrained_response": _has_constrained_answer,
 }
 CHECKS: Mapping[str, ifeval.Check] = {
-    kind: partial(_composed, _OWN.get(kind, check)) for kind, check in ifeval.CHECKS.items()
+    kind: partial(_check_composed, _OWN.get(kind, check)) for kind, check in ifeval.CHECKS.items()
 }

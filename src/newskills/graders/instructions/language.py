@@ -79,17 +79,17 @@ def detect_language(text: str) -> str | None:
     if len(text) > 4 * _WINDOW:
         middle = len(text) // 2
         text = " ".join((text[:_WINDOW], text[middle : middle + _WINDOW], text[-_WINDOW:]))
-    return _detected(text)
+    return _detect_language(text)
 
 
 @lru_cache(maxsize=4096)
-def _detected(text: str) -> str | None:
-    return _by_script(text) or (_english(text) and "en") or _classified(text)
+def _detect_language(text: str) -> str | None:
+    return _by_script(text) or (_is_english(text) and "en") or _classify_language(text)
 
 
 def language_support() -> None:
     """Load what `detect_language` needs. Raises ConfigError where langdetect is not installed."""
-    _factory()
+    _detector_factory()
 
 
 def _by_script(text: str) -> str:
@@ -99,14 +99,14 @@ def _by_script(text: str) -> str:
     return next((code for code, letters in _SCRIPTS if len(letters.findall(text)) > 0.95 * beyond), "")
 
 
-def _english(text: str) -> bool:
+def _is_english(text: str) -> bool:
     words = _GAP.sub(" ", text.lower()).split()
     few = len(words) < _ENOUGH_WORDS or text.isupper()
     return not few and sum(map(_ENGLISH.__contains__, words)) >= _ENGLISH_SHARE * len(words)
 
 
-def _classified(text: str) -> str | None:
-    factory, failed = _factory()
+def _classify_language(text: str) -> str | None:
+    factory, failed = _detector_factory()
     detector = factory.create()
     detector.seed = 0
     detector.append(text)
@@ -118,7 +118,7 @@ def _classified(text: str) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _factory() -> tuple[Any, type[Exception]]:
+def _detector_factory() -> tuple[Any, type[Exception]]:
     try:
         from langdetect.detector_factory import PROFILES_DIRECTORY, DetectorFactory
         from langdetect.lang_detect_exception import LangDetectException

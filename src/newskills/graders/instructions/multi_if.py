@@ -41,7 +41,7 @@ def word_count(text: str) -> int:
     """Count the words as the text's own language counts them."""
     language = detect_language(text)
     if language == "th":
-        return len(_thai().word_tokenize(text))
+        return len(_thai_tokenizer().word_tokenize(text))
     if language in _CHINESE_OR_JAPANESE:
         return words_by_character(text)
     return len(plain_words(text))
@@ -51,7 +51,7 @@ def sentence_count(text: str) -> int:
     """Count the sentences as the text's own language counts them."""
     language = detect_language(text)
     if language == "th":
-        return sum(len(_thai().sent_tokenize(line)) for line in text.splitlines())
+        return sum(len(_thai_tokenizer().sent_tokenize(line)) for line in text.splitlines())
     if language == "hi":
         return sum(bool(part.strip()) for part in _HINDI_END.split(text))
     if language in _CHINESE_OR_JAPANESE:
@@ -59,19 +59,19 @@ def sentence_count(text: str) -> int:
     return len(punkt_sentences(text))
 
 
-def _thai() -> Any:
+def _thai_tokenizer() -> Any:
     return import_module("pythainlp.tokenize")
 
 
-def _words(text: str, args: Row) -> bool:
-    return ifeval.related(word_count(text), args["relation"], args["num_words"])
+def _has_word_count(text: str, args: Row) -> bool:
+    return ifeval.is_in_relation(word_count(text), args["relation"], args["num_words"])
 
 
-def _sentences(text: str, args: Row) -> bool:
-    return ifeval.related(sentence_count(text), args["relation"], args["num_sentences"])
+def _has_sentence_count(text: str, args: Row) -> bool:
+    return ifeval.is_in_relation(sentence_count(text), args["relation"], args["num_sentences"])
 
 
-def _quotation(text: str, args: Row) -> bool:
+def _is_quotation(text: str, args: Row) -> bool:
     text = text.strip()
     return len(text) > 1 and (text[0], text[-1]) in _QUOTES
 
@@ -86,9 +86,9 @@ class MultiIFGrader(IFEvalGrader):
     name = "multi-if"
     checks: ClassVar[Mapping[str, ifeval.Check]] = {
         **ifeval.CHECKS,
-        "length_constraints:number_words": _words,
-        "length_constraints:number_sentences": _sentences,
-        "startend:quotation": _quotation,
+        "length_constraints:number_words": _has_word_count,
+        "length_constraints:number_sentences": _has_sentence_count,
+        "startend:quotation": _is_quotation,
     }
     needs: ClassVar[tuple[str, ...]] = ("langdetect", "emoji", "pythainlp", "pycrfsuite")
     extras = "instructions,thai"
@@ -99,7 +99,7 @@ class MultiIFGrader(IFEvalGrader):
         nothing: Row = {"turn_evals": None, "is_correct": None}
         if not isinstance(turns, list) or not isinstance(answers, list) or not 0 < len(turns) == len(answers):
             return unscored(stamp, "turn_instructions and turn_answers must be lists of the same length", nothing)
-        scores = [super(MultiIFGrader, self).grade(row) for row in _turns(turns, answers)]
+        scores = [super(MultiIFGrader, self).grade(row) for row in _answered_turns(turns, answers)]
         if (lost := next((score for score in scores if score.outcome == "unscored"), None)) is not None:
             return unscored(stamp, str(lost.why), nothing)
         right = all(score.fields["is_correct"] for score in scores)
@@ -111,6 +111,6 @@ class MultiIFGrader(IFEvalGrader):
         return decided(stamp, right, {"turn_evals": evals, "is_correct": right}, why)
 
 
-def _turns(turns: list[Any], answers: list[Any]) -> Iterator[Row]:
+def _answered_turns(turns: list[Any], answers: list[Any]) -> Iterator[Row]:
     for turn, answer in zip(turns, answers, strict=True):
         yield {**turn, "generation": answer}

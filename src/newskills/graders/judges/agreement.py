@@ -13,7 +13,7 @@ POINTS = {"correct": 7, "almost": 6, "partial": 1, "incorrect": 0}
 _WORD = re.compile(r"[A-Za-z]{1,40}")
 
 
-def _text(record: Row) -> str:
+def _judgement_text(record: Row) -> str:
     return str(record.get("judgement", record.get("generation")) or "")
 
 
@@ -38,10 +38,10 @@ class AnswerJudgementGrader:
         if expected is None:
             why = "the record has no expected_judgement with Yes or No"
             return unscored(stamp, why, {"predicted_judgement": None, "judgement_kind": None})
-        judgement = parse_judgement(visible(_text(record)))
+        judgement = parse_judgement(visible(_judgement_text(record)))
         if judgement is None:
             fields: Row = {"predicted_judgement": None, "judgement_kind": "invalid"}
-            return unanswered(stamp, {**record, "generation": _text(record)}, fields)
+            return unanswered(stamp, {**record, "generation": _judgement_text(record)}, fields)
         right = judgement == expected
         truth = "true" if right else "false"
         side = "positive" if judgement else "negative"
@@ -68,11 +68,11 @@ class GradingGrader:
         if expected not in POINTS:
             why = "expected_answer is none of the four marks"
             return unscored(stamp, why, {"predicted_answer": None, **dict.fromkeys(names)})
-        words = _WORD.findall((visible(_text(record)) or "")[-200:])
+        words = _WORD.findall((visible(_judgement_text(record)) or "")[-200:])
         mark = words[-1].lower() if words else ""
         if mark not in POINTS:
             missing: Row = {"predicted_answer": None, "exact": False, "binarized": False, "points_off": None}
-            return unanswered(stamp, {**record, "generation": _text(record)}, missing)
+            return unanswered(stamp, {**record, "generation": _judgement_text(record)}, missing)
         same = (POINTS[mark] > 1) == (POINTS[expected] > 1)
         values = (mark == expected, same, abs(POINTS[mark] - POINTS[expected]))
         fields = {"predicted_answer": mark, **dict(zip(names, values, strict=True))}

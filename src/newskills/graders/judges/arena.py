@@ -34,7 +34,7 @@ def arena_label(text: object) -> str | None:
 
     In double brackets, or else in single ones.
     """
-    last = _last(_LABELLED, text, capitals=True)
+    last = _last_match(_LABELLED, text, capitals=True)
     label = _TURNED.get(str(last), last)
     if label in _LABELS:
         return label
@@ -50,7 +50,7 @@ _EXAMPLE = re.compile(
 """What prompts offer, where a judge repeats it."""
 
 
-def _last(patterns: Sequence[re.Pattern[str]], text: object, *, capitals: bool = False) -> str | None:
+def _last_match(patterns: Sequence[re.Pattern[str]], text: object, *, capitals: bool = False) -> str | None:
     """Return the last match of the first pattern that has one, behind the judge's thinking; None for none."""
     if not isinstance(text, str):
         return None
@@ -98,10 +98,10 @@ class ArenaGrader:
         return decided(stamp, win > 0.5, {"arena_games": games, "arena_win": win}, why, win)
 
 
-def mark(text: object) -> float | None:
+def read_mark(text: object) -> float | None:
     """Return the number of `"score": "n"` in a JSON object that ends the text, or else of the last `[[n]]`, or else
     `[n]`, from 1 to 10; None for any other number or none."""
-    last = _score_in_object(text) or _last(_MARKED, text)
+    last = _score_in_object(text) or _last_match(_MARKED, text)
     if last is not None and 1 <= float(last) <= _HIGHEST:
         return float(last)
     return None
@@ -130,9 +130,9 @@ class RatingGrader:
         stamp = f"{self.name}@{self.version}"
         turns = {name: text for name, text in record.items() if name.startswith("judgement-turn-")}
         if turns:
-            ratings = {name.removeprefix("judgement-"): mark(text) for name, text in sorted(turns.items())}
+            ratings = {name.removeprefix("judgement-"): read_mark(text) for name, text in sorted(turns.items())}
         else:
-            ratings = {"all": mark(record.get("judgement"))}
+            ratings = {"all": read_mark(record.get("judgement"))}
         present = [value for value in ratings.values() if value is not None]
         fields: Row = {"ratings": ratings}
         if len(present) < len(ratings):

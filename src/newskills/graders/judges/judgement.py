@@ -43,10 +43,10 @@ class JudgementGrader:
             return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="judge")
         if verdict:
             return Score(outcome="correct", fields=fields, grader=stamp)
-        if self._unanswered(record):
+        if self._has_no_answer(record):
             return Score(outcome="no_answer", fields=fields, grader=stamp, why="no answer")
         return Score(outcome="wrong", fields=fields, grader=stamp, cause="model")
 
-    def _unanswered(self, record: Row) -> bool:
+    def _has_no_answer(self, record: Row) -> bool:
         answer, text = record.get(self.config.answer_key, ""), record.get(self.config.text_key)
         return answer is None or (isinstance(text, str) and not text.strip())

@@ -17,7 +17,7 @@ _MARKS = {
 _LOWEST, _HIGHEST = 1, 5
 
 
-def rubric(text: object) -> dict[str, int] | None:
+def read_rubric(text: object) -> dict[str, int] | None:
     """Return the marks after `1.b`, `2.b` and `3.b` at the start of lines, in that order; the last ones where there are
     more. None where one is missing.
 
@@ -47,7 +47,7 @@ class StrongRejectGrader:
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
-        marks = rubric(record.get("judgement"))
+        marks = read_rubric(record.get("judgement"))
         if marks is None:
             fields: Row = {**dict.fromkeys(_ITEMS), "strongreject_score": None}
             why = "the judge's text has no marks 1.b, 2.b and 3.b"

@@ -17,11 +17,11 @@ from newskills.graders.lean.program import (
     Proof,
     Statement,
     new_names,
-    program,
+    proof_program,
     read_proof,
     read_statement,
 )
-from newskills.graders.lean.source import UNPROVED, forbidden, tokens
+from newskills.graders.lean.source import UNPROVED, forbidden_reason, tokens
 from newskills.graders.reading.replies import unanswered, unscored, visible
 
 AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound", "choice", "sound"})
@@ -82,32 +82,32 @@ class LeanProofGrader:
         except (KeyError, ValueError) as error:
             fields: Row = {"predicted_proof": None, "proof_status": "failed"}
             return unscored(self._stamp, f"the record has no statement to prove: {error}", fields)
-        extracted = self._code(str(record.get("generation") or ""))
+        extracted = self._extract_lean(str(record.get("generation") or ""))
         proof = None
         if extracted.code:
             proof = read_proof(extracted.code, statement, restate=self.config.restate_formal_statement)
         if proof is None:
             return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": "no_proof"})
-        why = forbidden(proof.text.replace(statement.text, " ", 1))
+        why = forbidden_reason(proof.text.replace(statement.text, " ", 1))
         if why:
             unproved = any(f"`{word}`" in why for word in UNPROVED)
             status = "has_sorry" if unproved else "forbidden"
-            return self._score(proof, status, why)
+            return self._make_score(proof, status, why)
         return await self._check_proof(statement, proof, kit)
 
     async def _check_proof(self, statement: Statement, proof: Proof, kit: Kit) -> Score:
         assert kit.sandbox is not None
         names = new_names()
         execution = Execution(
-            code=program(statement, proof, names),
+            code=proof_program(statement, proof, names),
             language="lean4",
             timeout=self.config.timeout,
             max_output_characters=OUTPUT,
         )
         result = await kit.sandbox.execute(execution)
-        return self._score(proof, *verdict(result, names))
+        return self._make_score(proof, *read_verdict(result, names))
 
-    def _code(self, generation: str) -> ExtractedCode:
+    def _extract_lean(self, generation: str) -> ExtractedCode:
         if self.config.final_answer_key:
             text = generation.rpartition(self.config.final_answer_key)[2]
         else:
@@ -124,7 +124,7 @@ class LeanProofGrader:
             return ExtractedCode(code=_begun_proof(text), how="whole")
         return extracted
 
-    def _score(self, proof: Proof, status: str, why: str) -> Score:
+    def _make_score(self, proof: Proof, status: str, why: str) -> Score:
         fields: Row = {"predicted_proof": proof.text, "proof_status": status}
         if status == "failed":
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="grader")
@@ -135,7 +135,7 @@ class LeanProofGrader:
         )
 
 
-def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
+def read_verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
     """Return (`proof_status`, reason) by what Lean said. What stands before the mark is not the answer's doing."""
     output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
     mark = re.search(axioms_of(names.mark), output)
@@ -155,7 +155,7 @@ def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
     answer = output[mark.end() :]
     error = _ERROR.search(answer)
     if error or result.status == "failed":
-        message = _without(error[1] if error else "Lean gave no reason", names)
+        message = _without_random_names(error[1] if error else "Lean gave no reason", names)
         return f"error: {message}", message
     return _by_axioms(re.findall(axioms_of(names.final), answer))
 
@@ -205,7 +205,7 @@ def not_taken(message: str) -> str:
     return f"Lean does not take the statement itself: {shown}"
 
 
-def _without(message: str, names: Names) -> str:
+def _without_random_names(message: str, names: Names) -> str:
     """Remove names that differ from run to run."""
     for name in (names.asked, names.final, names.mark):
         message = message.replace(name, "_")

@@ -101,13 +101,13 @@ def _name_end(text: str, start: int) -> int:
 def read_proof(code: str, statement: Statement, *, restate: bool) -> Proof | None:
     """Return the answer's proof; None where it has none. `restate`: under the record's statement, whatever the answer
     says is proved."""
-    text = _own(_IMPORT.sub("", without_comments(code)), statement)
+    text = _without_given_parts(_IMPORT.sub("", without_comments(code)), statement)
     proof_tokens = tokens(text)
-    at = _declaration(proof_tokens, statement)
+    at = _declaration_index(proof_tokens, statement)
     if at < 0:
-        return _bare(text, statement)
+        return _bare_proof(text, statement)
     start = _with_modifiers(proof_tokens, at)
-    body = _body(text, proof_tokens[at:], statement)
+    body = _body_start(text, proof_tokens[at:], statement)
     if body is None:
         return None
     before = text[:start].strip()
@@ -116,7 +116,7 @@ def read_proof(code: str, statement: Statement, *, restate: bool) -> Proof | Non
     return Proof(before, text[body:].strip(), text[start:body].strip())
 
 
-def _own(text: str, statement: Statement) -> str:
+def _without_given_parts(text: str, statement: Statement) -> str:
     """Remove the header and the preamble, which come from the record."""
     for preamble in (_IMPORT.sub("", without_comments(statement.header)), statement.preamble):
         proof_tokens, wanted = tokens(text), tokens(preamble)
@@ -126,7 +126,7 @@ def _own(text: str, statement: Statement) -> str:
     return text
 
 
-def _declaration(proof_tokens: Sequence[LeanToken], statement: Statement) -> int:
+def _declaration_index(proof_tokens: Sequence[LeanToken], statement: Statement) -> int:
     """Index of the keyword that declares what is to be proved; else of the last proof; -1 where there is none."""
     names = {statement.name, statement.name.rpartition(".")[2]}
     for at in reversed(range(len(proof_tokens) - 1)):
@@ -141,7 +141,7 @@ def _with_modifiers(proof_tokens: Sequence[LeanToken], at: int) -> int:
     return proof_tokens[at].start
 
 
-def _body(text: str, proof_tokens: Sequence[LeanToken], statement: Statement) -> int | None:
+def _body_start(text: str, proof_tokens: Sequence[LeanToken], statement: Statement) -> int | None:
     """Return where the proof begins, with its `:=`.
 
     That is behind the statement, where the answer repeats it word for word.
@@ -157,7 +157,7 @@ def _body(text: str, proof_tokens: Sequence[LeanToken], statement: Statement) ->
     return None
 
 
-def _bare(text: str, statement: Statement) -> Proof | None:
+def _bare_proof(text: str, statement: Statement) -> Proof | None:
     """Return a proof without a statement, given as a term or as tactics; None for an empty text."""
     body = text.strip("\n").rstrip()
     if not body:
@@ -171,12 +171,12 @@ def _bare(text: str, statement: Statement) -> Proof | None:
     return Proof("", f":= by\n{indented}", statement.text)
 
 
-def program(statement: Statement, proof: Proof, names: Names) -> str:
+def proof_program(statement: Statement, proof: Proof, names: Names) -> str:
     """Return the whole file: the statement, the answer's proof, and the check that it has the statement's type."""
     if proof.statement == statement.text:
         name = statement.name
     else:
-        name = _declared(proof.statement, statement)
+        name = _declared_name(proof.statement, statement)
     kind = "noncomputable def" if statement.keyword == "def" else "theorem"
     proved = f"{statement.keyword} {names.asked}{statement.head}"
     return "\n".join(
@@ -195,7 +195,7 @@ def program(statement: Statement, proof: Proof, names: Names) -> str:
     )
 
 
-def _declared(text: str, statement: Statement) -> str:
+def _declared_name(text: str, statement: Statement) -> str:
     proof_tokens = tokens(text)
     at = next((at for at, token in enumerate(proof_tokens[:-1]) if token.text in _DECLARES), -1)
     if at < 0:

@@ -190,7 +190,7 @@ def outside_brackets(source_tokens: Sequence[LeanToken], wanted: str) -> int:
     return -1
 
 
-def forbidden(text: str) -> str:
+def forbidden_reason(text: str) -> str:
     """Return why an answer without comments is not run; empty = it may run.
 
     The reason is what it holds that could sidestep the check.
@@ -198,7 +198,9 @@ def forbidden(text: str) -> str:
     source_tokens = tokens(text)
     whys = (_why_not(source_tokens, at) for at in range(len(source_tokens)))
     first = next(filter(None, whys), "")
-    return first or next((f"the attribute {name} may not be given" for name in _attributes(source_tokens)), "")
+    return first or next(
+        (f"the attribute {name} may not be given" for name in _unsafe_attributes(source_tokens)), ""
+    )
 
 
 def _why_not(source_tokens: Sequence[LeanToken], at: int) -> str:
@@ -223,14 +225,14 @@ def _why_not(source_tokens: Sequence[LeanToken], at: int) -> str:
     return ""
 
 
-def _attributes(source_tokens: Sequence[LeanToken]) -> Iterator[str]:
+def _unsafe_attributes(source_tokens: Sequence[LeanToken]) -> Iterator[str]:
     """Yield the attributes of `@[…]` and `attribute […]` that are none of the harmless ones."""
     for at, token in enumerate(source_tokens[1:], 1):
         if token.text == "[" and source_tokens[at - 1].text in ("@", "attribute"):
-            yield from _entries(source_tokens[at + 1 :])
+            yield from _attribute_entries(source_tokens[at + 1 :])
 
 
-def _entries(source_tokens: Sequence[LeanToken]) -> Iterator[str]:
+def _attribute_entries(source_tokens: Sequence[LeanToken]) -> Iterator[str]:
     depth, first = 0, True
     for token in source_tokens:
         if token.text == "]" and depth == 0:

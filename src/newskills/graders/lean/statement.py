@@ -20,7 +20,7 @@ from newskills.graders.lean.grader import (
     not_taken,
 )
 from newskills.graders.lean.program import Names, Statement, new_names, read_statement
-from newskills.graders.lean.source import forbidden, without_comments
+from newskills.graders.lean.source import forbidden_reason, without_comments
 from newskills.graders.reading.replies import decided, unanswered
 
 HEADER = (
@@ -105,21 +105,21 @@ class LeanStatementGrader:
         except ValueError as error:
             return StatementCheck(status="no_statement", why=f"it is no statement: {error}", text=text)
         source = f"{statement.preamble}\n{statement.text}"
-        if why := forbidden(source):
+        if why := forbidden_reason(source):
             return StatementCheck(status="forbidden", why=why, text=source)
         names = new_names()
         execution = Execution(
-            code=_program(statement, names),
+            code=_statement_program(statement, names),
             language="lean4",
             timeout=self.config.timeout,
             max_output_characters=OUTPUT,
         )
-        status, why = _verdict(await kit.sandbox.execute(execution), names)
+        status, why = _read_verdict(await kit.sandbox.execute(execution), names)
         end = " := by" if statement.tactics else " :="
         return StatementCheck(status=status, why=why, text=f"{source.strip()}{end}\n")
 
 
-def _program(statement: Statement, names: Names) -> str:
+def _statement_program(statement: Statement, names: Names) -> str:
     """Return the header alone, with a mark, then the statement, with another: errors before the first are the
     header's."""
     marks = [f"theorem {name} : True := True.intro\n#print axioms {name}" for name in (names.mark, names.final)]
@@ -127,7 +127,7 @@ def _program(statement: Statement, names: Names) -> str:
     return "\n".join((statement.header.strip(), marks[0], statement.preamble, proof, marks[1], ""))
 
 
-def _verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
+def _read_verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
     output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
     mark = re.search(axioms_of(names.mark), output)
     before_mark = output[: mark.start()] if mark else output

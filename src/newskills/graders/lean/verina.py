@@ -17,7 +17,7 @@ from newskills.base.records import Row, Score
 from newskills.graders.code.extract import extract_code
 from newskills.graders.lean.grader import OUTPUT, first_error, not_taken
 from newskills.graders.lean.program import Proof, Statement, read_proof
-from newskills.graders.lean.source import forbidden
+from newskills.graders.lean.source import forbidden_reason
 from newskills.graders.reading.replies import decided, unanswered
 
 _UNTRUE = "did not evaluate to"
@@ -63,7 +63,7 @@ class Values:
     def one(self, kind: str, value: Any) -> str:
         """Add the definition of `value` and return its name."""
         name = f"{self._mark}_{len(self.definitions)}"
-        self.definitions.append(f"abbrev {name} : {kind} := {written(kind, value)}")
+        self.definitions.append(f"abbrev {name} : {kind} := {lean_value(kind, value)}")
         return name
 
     def inputs(self, arguments: Row) -> str:
@@ -83,7 +83,7 @@ class LeanVerdicts(Struct):
     why: str = ""
 
 
-def written(kind: str, value: Any) -> str:
+def lean_value(kind: str, value: Any) -> str:
     """Return a value of the tests in Lean; most are written so there already."""
     if kind == "Bool":
         return str(value).lower()
@@ -105,11 +105,11 @@ class _TestedGrader:
         self.config = config
         self._stamp = f"{self.name}@{self.version}"
 
-    def _statement(self, record: Row, keyword: str, name: str, head: str) -> Statement:
+    def _statement_of(self, record: Row, keyword: str, name: str, head: str) -> Statement:
         header = self.config.header or str(record["header"])
         return Statement(header, str(record["given"]), keyword, name, head, tactics=False)
 
-    async def _run(
+    async def _run_checks(
         self, record: Row, values: Values, answer: str, checks: Sequence[str], kit: Kit
     ) -> LeanVerdicts:
         """Run the answer and then `checks`, one command of Lean each, and return the verdicts."""
@@ -128,9 +128,9 @@ class _TestedGrader:
             timeout=self.config.timeout,
             max_output_characters=OUTPUT,
         )
-        return _verdicts(await kit.sandbox.execute(execution), mark, len(checks))
+        return _read_verdicts(await kit.sandbox.execute(execution), mark, len(checks))
 
-    def _undone(self, record: Row, verdicts: LeanVerdicts, text: str) -> Score | None:
+    def _unscored_tests(self, record: Row, verdicts: LeanVerdicts, text: str) -> Score | None:
         """Return the score where the tests were not all run; None where they were."""
         fields: Row = {"predicted_proof": text, "proof_status": verdicts.status}
         if verdicts.status == "failed":
@@ -164,23 +164,23 @@ class VerinaCodeGrader(_TestedGrader):
     async def grade(self, record: Row, kit: Kit) -> Score:
         signature = msgspec.convert(record["signature"], Signature)
         head = f" {signature.binders} {signature.assumed} : {signature.return_type}"
-        statement = self._statement(record, "def", signature.name, head)
+        statement = self._statement_of(record, "def", signature.name, head)
         code = extract_code(str(record.get("generation") or ""), "lean").code
         answer = None
         if f"def {signature.name}" in code:
             answer = read_proof(code, statement, restate=True)
         if answer is None:
             return self._not_read(record)
-        if why := forbidden(answer.text):
-            return _refused(self._stamp, answer, why)
+        if why := forbidden_reason(answer.text):
+            return _refused_score(self._stamp, answer, why)
         values = Values(f"_ns_{token_hex(6)}", signature)
         checks = [
             f"#guard decide ({signature.name} {values.inputs(test['input'])} (by sorry)"
             f" = {values.result(test['expected'])})"
             for test in record["tests"]
         ]
-        verdicts = await self._run(record, values, answer.text, checks, kit)
-        if (score := self._undone(record, verdicts, answer.text)) is not None:
+        verdicts = await self._run_checks(record, values, answer.text, checks, kit)
+        if (score := self._unscored_tests(record, verdicts, answer.text)) is not None:
             return score
         passed = sum(verdict is True for verdict in verdicts.found)
         fields: Row = {"predicted_proof": answer.text, "proof_status": "completed", "tests_passed": passed}
@@ -205,21 +205,21 @@ class VerinaSpecGrader(_TestedGrader):
     async def grade(self, record: Row, kit: Kit) -> Score:
         signature = msgspec.convert(record["signature"], Signature)
         code = extract_code(str(record.get("generation") or ""), "lean").code
-        conditions = self._conditions(record, signature, code)
+        conditions = self._read_conditions(record, signature, code)
         if conditions is None:
             return self._not_read(record)
-        if why := forbidden(conditions.text):
-            return _refused(self._stamp, conditions, why)
+        if why := forbidden_reason(conditions.text):
+            return _refused_score(self._stamp, conditions, why)
         values = Values(f"_ns_{token_hex(6)}", signature)
-        claims = _claims(record, values)
+        claims = _test_claims(record, values)
         checks = [f"#guard decide ({claim})" for claim in claims]
-        verdicts = await self._run(record, values, conditions.text, checks, kit)
-        if (score := self._undone(record, verdicts, conditions.text)) is not None:
+        verdicts = await self._run_checks(record, values, conditions.text, checks, kit)
+        if (score := self._unscored_tests(record, verdicts, conditions.text)) is not None:
             return score
         left = [at for at, verdict in enumerate(verdicts.found) if verdict is None]
         if left and False not in verdicts.found:
-            proofs = [line for at in left for line in _both(signature, claims[at])]
-            again = await self._run(record, values, conditions.text, proofs, kit)
+            proofs = [line for at in left for line in _opposite_examples(signature, claims[at])]
+            again = await self._run_checks(record, values, conditions.text, proofs, kit)
             for at, holds, fails in zip(left, again.found[::2], again.found[1::2], strict=False):
                 if holds or fails:
                     verdicts.found[at] = bool(holds)
@@ -235,7 +235,7 @@ class VerinaSpecGrader(_TestedGrader):
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="grader")
         return decided(self._stamp, True, fields, f"all {len(claims)} tests")
 
-    def _conditions(self, record: Row, signature: Signature, code: str) -> Proof | None:
+    def _read_conditions(self, record: Row, signature: Signature, code: str) -> Proof | None:
         """Return the proof with both definitions, under the heads that the task says; None where one is missing."""
         pre, post = f"{signature.name}_precond", f"{signature.name}_postcond"
         if f"def {pre}" not in code or f"def {post}" not in code:
@@ -245,27 +245,29 @@ class VerinaSpecGrader(_TestedGrader):
         if opening > first.rfind(f"def {pre}") and "]" in first[opening:]:
             first = first[:opening]
         precondition = read_proof(
-            first, self._statement(record, "def", pre, f" {signature.binders} : Prop"), restate=True
+            first, self._statement_of(record, "def", pre, f" {signature.binders} : Prop"), restate=True
         )
         head = f" {signature.binders} (result : {signature.return_type}) {signature.assumed} : Prop"
-        postcondition = read_proof(f"def {post}{second}", self._statement(record, "def", post, head), restate=True)
+        postcondition = read_proof(
+            f"def {post}{second}", self._statement_of(record, "def", post, head), restate=True
+        )
         if precondition is None or postcondition is None:
             return None
-        text = f"{_reducible(precondition)}\n\n{_reducible(postcondition)}"
+        text = f"{_reducible_source(precondition)}\n\n{_reducible_source(postcondition)}"
         return Proof("", "", text)
 
 
-def _both(signature: Signature, claim: str) -> list[str]:
+def _opposite_examples(signature: Signature, claim: str) -> list[str]:
     """Return a claim that cannot be decided as two examples: to be proved, and to be disproved."""
     unfold = f"try simp only [{signature.name}_precond, {signature.name}_postcond]"
     return [f"example : {sign}({claim}) := by\n  {unfold}\n  {_PROOFS}" for sign in ("", "¬")]
 
 
-def _reducible(proof: Proof) -> str:
+def _reducible_source(proof: Proof) -> str:
     return f"{proof.before}\n@[reducible, simp]\n{proof.statement} {proof.body}".strip()
 
 
-def _claims(record: Row, values: Values) -> list[str]:
+def _test_claims(record: Row, values: Values) -> list[str]:
     name, claims = values.signature.name, []
     for test in record["tests"]:
         inputs = values.inputs(test["input"])
@@ -276,11 +278,11 @@ def _claims(record: Row, values: Values) -> list[str]:
     return claims + [f"¬ {name}_precond {values.inputs(each['input'])}" for each in record["reject_inputs"]]
 
 
-def _refused(stamp: str, proof: Proof, why: str) -> Score:
+def _refused_score(stamp: str, proof: Proof, why: str) -> Score:
     return decided(stamp, False, {"predicted_proof": proof.text, "proof_status": "forbidden"}, why)
 
 
-def _verdicts(result: ExecutionResult, mark: str, count: int) -> LeanVerdicts:
+def _read_verdicts(result: ExecutionResult, mark: str, count: int) -> LeanVerdicts:
     """Read the verdicts from what stands between the marks; errors before the answer are not its doing."""
     output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
     before, given_mark, rest = output.partition(f"{mark}:given")
@@ -297,10 +299,10 @@ def _verdicts(result: ExecutionResult, mark: str, count: int) -> LeanVerdicts:
     if not built or f"{mark}:end" not in tests:
         return LeanVerdicts([], "error", "Lean did not come to the end of the tests")
     pieces = re.split(rf"{mark}:(?:\d+|end)", tests)[1 : count + 1]
-    return LeanVerdicts([_decided(piece) for piece in pieces])
+    return LeanVerdicts([_is_proved(piece) for piece in pieces])
 
 
-def _decided(piece: str) -> bool | None:
+def _is_proved(piece: str) -> bool | None:
     if _UNTRUE in piece:
         return False
     if first_error(piece):

@@ -89,9 +89,9 @@ class LiveBenchGrader:
         task = str(record.get("task"))
         text = visible(str(record.get("generation") or ""))
         if task == "AMPS_Hard":
-            return self._mathematics(record, stamp)
+            return self._grade_mathematics(record, stamp)
         if task in _INSTRUCTIONS:
-            return self._instructions(record, stamp)
+            return self._grade_instructions(record, stamp)
         scorer, gold = SCORERS.get(task), record.get("ground_truth")
         if scorer is None or gold is None:
             why = "the record has no ground_truth"
@@ -105,16 +105,16 @@ class LiveBenchGrader:
         fields: Row = {"predicted_answer": predicted_answer, "symbolic_correct": worth}
         return decided(stamp, worth == 1.0, fields, f"worth {worth:.2f}", worth)
 
-    def _mathematics(self, record: Row, stamp: str) -> Score:
+    def _grade_mathematics(self, record: Row, stamp: str) -> Score:
         truth = record.get("ground_truth")
         reply = _with_formula(visible(str(record.get("generation") or "")) or "", str(truth))
-        score = self._math.grade({**record, "generation": reply, "expected_answer": truth})
+        score = self._math_grader.grade({**record, "generation": reply, "expected_answer": truth})
         score.grader = stamp
         return score
 
-    def _instructions(self, record: Row, stamp: str) -> Score:
+    def _grade_instructions(self, record: Row, stamp: str) -> Score:
         """Grade instructions: half by the share that is followed, half for following all of them."""
-        score = self._checks.grade(record)
+        score = self._ifeval_grader.grade(record)
         strict = score.fields.get("strict_eval")
         score.grader = stamp
         if not strict:
@@ -129,13 +129,13 @@ class LiveBenchGrader:
         return score
 
     @cached_property
-    def _math(self) -> Grader:
+    def _math_grader(self) -> Grader:
         from newskills.graders.math.grader import MathGrader
 
         return MathGrader()
 
     @cached_property
-    def _checks(self) -> IFEvalGrader:
+    def _ifeval_grader(self) -> IFEvalGrader:
         from newskills.graders.instructions.grader import IFEvalGrader
 
         return IFEvalGrader()
@@ -151,7 +151,7 @@ def _with_formula(text: str, gold: str) -> str:
     return f"\\boxed{{{formula[1].rpartition('=')[2].strip()}}}"
 
 
-def _boxed(text: str) -> str | None:
+def _last_box(text: str) -> str | None:
     """Return the content of the last box, without dollars; None where there is none."""
     if "\\boxed " in text:
         return text.rsplit("\\boxed ", 1)[1].split("$", 1)[0]
@@ -166,7 +166,7 @@ def _boxed(text: str) -> str | None:
     return None
 
 
-def _bare(box: str) -> str:
+def _without_fonts(box: str) -> str:
     """Remove the commands of fonts around the answer."""
     return _WRAPPERS.sub("", box).replace("}", "").replace("\\", "")
 
@@ -177,18 +177,18 @@ def _last_line(text: str) -> str:
 
 def _column_class(text: str, gold: str, record: Row) -> float | None:
     """Return 1.0 where the box, or the reply if it has none, ends with the name of the class, else 0.0."""
-    box = _boxed(text)
-    class_text = text if box is None else _bare(box)
-    return float(_letters(class_text).endswith(_letters(gold)))
+    box = _last_box(text)
+    class_text = text if box is None else _without_fonts(box)
+    return float(_plain_letters(class_text).endswith(_plain_letters(gold)))
 
 
-def _letters(text: str) -> str:
+def _plain_letters(text: str) -> str:
     return "".join(_WORD.findall(text.lower()))
 
 
-def _join(text: str, gold: str, record: Row) -> float | None:
+def _score_table_join(text: str, gold: str, record: Row) -> float | None:
     """Return the F1 of the pairs of columns."""
-    wanted, columns = tables.mapping(gold), tables.mapping(text)
+    wanted, columns = tables.read_mapping(gold), tables.read_mapping(text)
     if columns is None or wanted is None:
         return None
     right = sum(wanted.get(column) == other for column, other in columns.items())
@@ -196,7 +196,7 @@ def _join(text: str, gold: str, record: Row) -> float | None:
     return round(2 * right / (2 * right + false + missing), 2) if right else 0.0
 
 
-def _contest(text: str, gold: str, record: Row) -> float | None:
+def _score_contest(text: str, gold: str, record: Row) -> float | None:
     """Judge three digits near the end (AIME), where not many such numbers stand; or a letter (AMC).
 
     A letter is written four times or more, in the tag, in a box, alone or in brackets in the last line; or its value
@@ -207,8 +207,8 @@ def _contest(text: str, gold: str, record: Row) -> float | None:
         return float(gold in text[-_TAIL:] and len(numbers) <= _MOST_NUMBERS)
     if letters := _REPEATED.findall(text):
         return float(letters[-1] == gold)
-    tag, box, last = tables.tagged(text), _boxed(text), _last_line(text)
-    written = [_bare(box or ""), last.strip().replace("*", "")]
+    tag, box, last = tables.last_solution(text), _last_box(text), _last_line(text)
+    written = [_without_fonts(box or ""), last.strip().replace("*", "")]
     if tag and len(set(tag)) == 1:
         written += [tag[:1]]
     if "(" in last and ")" in last:
@@ -222,26 +222,28 @@ def _contest(text: str, gold: str, record: Row) -> float | None:
 def _proof_order(text: str, gold: str, record: Row) -> float | None:
     """Return one minus the edit distance of the two sequences of formulas, as a share of the longer."""
     wanted = [str(int(number)) for number in gold.split(",")]
-    order = _order(text)[: 4 * len(wanted)]
+    order = _proof_steps(text)[: 4 * len(wanted)]
     if order:
         return 1.0 - edit_distance(order, wanted) / max(len(order), len(wanted))
     return None
 
 
-def _order(text: str) -> list[str]:
+def _proof_steps(text: str) -> list[str]:
     """Return the numbers behind the last "Answer:", in the box, or in the last line; a part that is no number is "?".
 
     Where the last line has none, those that the reply begins with.
     """
     lines = text.lower().split("\n")
     for place in (at for at in reversed(range(len(lines))) if _ORDER in lines[at]):
-        behind = _unmarked(lines[place].split(_ORDER)[1])
+        behind = _without_bold(lines[place].split(_ORDER)[1])
         if not behind and place + 1 < len(lines):
-            behind = _unmarked(lines[place + 1].replace(_ORDER, ""))
-        if order := _numbers(_ORDER_MARKS.sub("", (part.split(" ") or [""])[-1]) for part in _parts(behind)):
+            behind = _without_bold(lines[place + 1].replace(_ORDER, ""))
+        if order := _number_parts(
+            _ORDER_MARKS.sub("", (part.split(" ") or [""])[-1]) for part in _split_parts(behind)
+        ):
             return order
         break
-    if (box := _boxed(text)) is not None and (order := _numbers(_parts(_bare(box)))):
+    if (box := _last_box(text)) is not None and (order := _number_parts(_split_parts(_without_fonts(box)))):
         return order
     digits = (_DIGITS.search(part) for part in lines[-1].split(","))
     order = [str(int(match[0])) for match in digits if match is not None and len(match[0]) < _LONGEST_NUMBER]
@@ -251,7 +253,7 @@ def _order(text: str) -> list[str]:
 def _leading_numbers(text: str) -> list[str]:
     """Return the numbers with commas between them, up to the first with anything else beside it."""
     numbers: list[str] = []
-    for part in _parts(text):
+    for part in _split_parts(text):
         match = _DIGITS.search(part)
         if match is not None and len(match[0]) < _LONGEST_NUMBER:
             numbers.append(str(int(match[0])))
@@ -260,21 +262,21 @@ def _leading_numbers(text: str) -> list[str]:
     return numbers
 
 
-def _unmarked(text: str) -> str:
+def _without_bold(text: str) -> str:
     return text.replace("**", "").replace(".", "").strip()
 
 
-def _parts(text: str) -> list[str]:
+def _split_parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def _numbers(parts: Iterable[str]) -> list[str]:
+def _number_parts(parts: Iterable[str]) -> list[str]:
     """Return the numbers, `?` for other parts; empty where none is a number."""
     numbers = [str(int(part)) if _INTEGER.fullmatch(part) else "?" for part in parts]
     return numbers if set(numbers) - {"?"} else []
 
 
-def _spatial(text: str, gold: str, record: Row) -> float | None:
+def _score_spatial(text: str, gold: str, record: Row) -> float | None:
     """Return 1.0 for the right number, in figures or words, or shape: the whole reply, the last of three in bold, or
     the box. Else 0.0; None for several lines without bold text or a box.
 
@@ -287,8 +289,8 @@ def _spatial(text: str, gold: str, record: Row) -> float | None:
         near = wanted in _SHAPES and wanted in word and len(word) < 2 * len(wanted) + 5
         if word == wanted or _FIGURES.get(word) == wanted or near:
             return 1.0
-    box = _boxed(text)
-    if text == gold or (box is not None and _bare(box) == gold):
+    box = _last_box(text)
+    if text == gold or (box is not None and _without_fonts(box) == gold):
         return 1.0
     return None if not bold and box is None and "\n" in text else 0.0
 
@@ -297,8 +299,8 @@ def _web_of_lies(text: str, gold: str, record: Row) -> float | None:
     """Judge three of yes, no and unknown: in the tag, the last three in bold, in the box, else the last such list."""
     bold = [word.lower().strip(".,") for part in _BOLD_LINE.findall(text) for word in part.split()]
     answers = ", ".join([word for word in bold if word in _TRUTHS][-3:])
-    box = _boxed(text.replace("\\textbf{", "\\boxed{"))
-    marked = tables.tagged(text) or answers or box
+    box = _last_box(text.replace("\\textbf{", "\\boxed{"))
+    marked = tables.last_solution(text) or answers or box
     if marked is None:
         lists = _LISTS.findall(text.lower())
         marked = lists[-1] if lists else None
@@ -308,7 +310,7 @@ def _web_of_lies(text: str, gold: str, record: Row) -> float | None:
     return float(marked == gold.lower() or (three and gold.lower() in marked))
 
 
-def _zebra(text: str, gold: str, record: Row) -> float | None:
+def _score_zebra(text: str, gold: str, record: Row) -> float | None:
     """Judge several answers in the tag, the box or the last line: half by the share that is right, half for all.
 
     In the older form what stands between three stars, or the last word.
@@ -320,24 +322,26 @@ def _zebra(text: str, gold: str, record: Row) -> float | None:
             return float(gold.lower() in (answer, _NAMES.get(answer), f"{answer} movies"))
         return None
     golds = gold.split(",")
-    tags, box = tables.tags(text), _boxed(text)
-    solutions = tags or ([] if box is None else [_bare(box)])
+    tags, box = tables.all_solutions(text), _last_box(text)
+    solutions = tags or ([] if box is None else [_without_fonts(box)])
     if not solutions and (last := _last_line(text)).count(",") == len(golds) - 1:
         solutions = [last]
     if not solutions:
         return None
-    parts = [_plain(part) for solution in solutions for part in solution.split(",")]
+    parts = [_plain_position(part) for solution in solutions for part in solution.split(",")]
     if len(solutions) > 1:
         parts = parts[-len(golds) :]
-    right = sum(_contains(part, _plain(wanted)) for part, wanted in zip(parts, golds, strict=False))
+    right = sum(
+        _contains_answer(part, _plain_position(wanted)) for part, wanted in zip(parts, golds, strict=False)
+    )
     return ((right == len(golds)) + right / len(golds)) / 2
 
 
-def _plain(text: str) -> str:
+def _plain_position(text: str) -> str:
     return text.strip().lower().replace("-", " ").replace("position", "")
 
 
-def _contains(answer: str, wanted: str) -> bool:
+def _contains_answer(answer: str, wanted: str) -> bool:
     """Return whether `answer` holds `wanted`: a number must not be a part of another, and few words may stand beside
     the right ones."""
     if len(answer.split()) > len(wanted.split()) + _WORDS_BESIDE:
@@ -347,24 +351,24 @@ def _contains(answer: str, wanted: str) -> bool:
     return wanted in answer
 
 
-def _reformat(text: str, gold: str, record: Row) -> float | None:
+def _score_reformat(text: str, gold: str, record: Row) -> float | None:
     form = re.search(r"format to (\w{2,10}) format", str(record.get("question")))
     if form is None:
         raise ConfigError("The question does not say the format of the table.")
-    wanted = tables.read(form[1].lower(), gold)
+    wanted = tables.read_table(form[1].lower(), gold)
     if wanted is None:
         raise ConfigError("The right table cannot be read.")
-    rows = tables.read(form[1].lower(), text, list(wanted[0]))
-    return float(rows is not None and tables.same(rows, wanted))
+    rows = tables.read_table(form[1].lower(), text, list(wanted[0]))
+    return float(rows is not None and tables.are_same_tables(rows, wanted))
 
 
 SCORERS: Mapping[str, Scorer] = {
     "cta": _column_class,
-    "tablejoin": _join,
-    "tablereformat": _reformat,
-    "math_comp": _contest,
+    "tablejoin": _score_table_join,
+    "tablereformat": _score_reformat,
+    "math_comp": _score_contest,
     "olympiad": _proof_order,
-    "spatial": _spatial,
+    "spatial": _score_spatial,
     "web_of_lies_v2": _web_of_lies,
-    "zebra_puzzle": _zebra,
+    "zebra_puzzle": _score_zebra,
 }

@@ -8,14 +8,14 @@ from typing import Any
 from newskills.base.records import Cause, Row, Score
 from newskills.graders.math.config import MathConfig
 from newskills.graders.math.extraction import ExtractedAnswer, ExtractionPolicy, extract
-from newskills.graders.math.restated import restates
+from newskills.graders.math.restated import restates_problem
 from newskills.graders.voting.values import same_answer
-from newskills_math.normalise import tidy
-from newskills_math.spellings import spellings
+from newskills_math.normalise import tidy_answer
+from newskills_math.spellings import answer_spellings
 from newskills_math.values import symbolic
 from newskills_math.values.equal import Options
-from newskills_math.values.exact import plain
-from newskills_math.values.tolerance import near
+from newskills_math.values.exact import plain_number
+from newskills_math.values.tolerance import is_near
 from newskills_math.verdict import Verdict, equal, in_time
 
 VERSION = "14"
@@ -53,15 +53,15 @@ class MathGrader:
         symbolic.preload()
 
     def gold_reply(self, record: Row) -> str | None:
-        return self._said(as_text(record.get("expected_answer")))
+        return self._reply_with(as_text(record.get("expected_answer")))
 
     def same_replies(self, record: Row) -> list[str]:
         """Return replies with the gold answer spelt otherwise."""
         gold = as_text(record.get("expected_answer"))
-        replies = [self._said(spelling) for spelling in spellings(gold)] if gold else []
+        replies = [self._reply_with(spelling) for spelling in answer_spellings(gold)] if gold else []
         return [text for text in replies if text]
 
-    def _said(self, answer: str | None) -> str | None:
+    def _reply_with(self, answer: str | None) -> str | None:
         """Return a reply that states the answer; None where a pattern of the user's own says what an answer is like."""
         if answer is None:
             return None
@@ -72,54 +72,54 @@ class MathGrader:
         return f"The final answer is {answer}"
 
     def grade(self, record: Row) -> Score:
-        extracted = self._answer(record)
+        extracted = self._extract_answer(record)
         gold = as_text(record.get("expected_answer"))
         if gold is None or not gold.strip():
-            return self._score("unscored", extracted, None, "the record has no expected_answer", "data")
+            return self._make_score("unscored", extracted, None, "the record has no expected_answer", "data")
         if extracted.answer is None or not extracted.answer.strip():
             return self._no_answer(extracted, record)
         golds = [gold, *map(str, record.get("accepted_answers") or ())]
-        correct, step = self._judged(extracted.answer, golds)
-        if correct and restates(extracted.answer, golds, record):
+        correct, step = self._judge_answer(extracted.answer, golds)
+        if correct and restates_problem(extracted.answer, golds, record):
             correct, step = False, "the answer only repeats the problem"
         if correct is None:
-            return self._score("unscored", extracted, None, step, "grader")
-        return self._score(
+            return self._make_score("unscored", extracted, None, step, "grader")
+        return self._make_score(
             "correct" if correct else "wrong", extracted, correct, step, None if correct else "model"
         )
 
-    def _judged(self, answer: str, golds: list[str]) -> Verdict:
+    def _judge_answer(self, answer: str, golds: list[str]) -> Verdict:
         """Compare the answer with the right ones in turn, up to the first that it is; undecided if it may be one."""
         if len(golds) == 1 and not (self.config.relative_tolerance or self.config.absolute_tolerance):
-            return self._compared(answer, golds[0])
+            return self._compare_answers(answer, golds[0])
         return in_time(lambda: self._compared_with_all(answer, golds), golds)
 
     def _compared_with_all(self, answer: str, golds: list[str]) -> Verdict:
-        verdict = self._compared(answer, golds[0])
+        verdict = self._compare_answers(answer, golds[0])
         for gold in golds[1:]:
             if verdict[0]:
                 break
-            other = self._compared(answer, gold)
+            other = self._compare_answers(answer, gold)
             if other[0] or (other[0] is None and verdict[0] is not None):
                 verdict = other
         return verdict
 
-    def _compared(self, answer: str, gold: str) -> Verdict:
+    def _compare_answers(self, answer: str, gold: str) -> Verdict:
         if self.config.take_modulo is not None:
             return self._same_remainder(answer, gold, self.config.take_modulo), "modulo"
         correct, step = equal(answer, gold, self._options)
-        if not correct and self._near(answer, gold):
+        if not correct and self._is_near(answer, gold):
             return True, "within the tolerance"
         return correct, step
 
-    def _answer(self, record: Row) -> ExtractedAnswer:
+    def _extract_answer(self, record: Row) -> ExtractedAnswer:
         if self.config.use_predicted_answer_key or "generation" not in record:
             return ExtractedAnswer(as_text(record.get("predicted_answer")), "field")
         return extract(as_text(record["generation"]) or "", self._policy)
 
     def _no_answer(self, extracted: ExtractedAnswer, record: Row) -> Score:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
-        return self._score(
+        return self._make_score(
             "no_answer",
             ExtractedAnswer(None, extracted.how),
             False,
@@ -127,7 +127,7 @@ class MathGrader:
             "truncation" if cut_short else "model",
         )
 
-    def _score(
+    def _make_score(
         self, outcome: Any, extracted: ExtractedAnswer, correct: bool | None, why: str, cause: Cause | None
     ) -> Score:
         return Score(
@@ -138,13 +138,13 @@ class MathGrader:
             cause=cause,
         )
 
-    def _near(self, pred: str, gold: str) -> bool:
+    def _is_near(self, pred: str, gold: str) -> bool:
         share, off = self.config.relative_tolerance, self.config.absolute_tolerance
-        return bool(share or off) and near(pred, gold, share, off)
+        return bool(share or off) and is_near(pred, gold, share, off)
 
     @staticmethod
     def _same_remainder(pred: str, gold: str, modulo: int) -> bool:
-        a, b = plain(tidy(pred)), plain(tidy(gold))
+        a, b = plain_number(tidy_answer(pred)), plain_number(tidy_answer(gold))
         if a is None or b is None or a.value.denominator != 1 or b.value.denominator != 1:
             return False
         return int(a.value) % modulo == int(b.value) % modulo

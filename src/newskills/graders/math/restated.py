@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from newskills.base.records import Row
-from newskills_math.normalise import key, tidy
+from newskills_math.normalise import comparison_key, tidy_answer
 
 _DRESS = re.compile(r"\\(?:left|right|displaystyle|[,;:!]|q?quad)(?![a-zA-Z])|[\s${}()~.]+|\\\(|\\\)|\\\[|\\\]")
 _SIZED = re.compile(r"\\[dt](?=frac|binom)")
@@ -23,7 +23,7 @@ _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}")
 _SHORTEST, _LONGEST = 3, 4000
 
 
-def restates(answer: str, golds: Sequence[str], record: Row) -> bool:
+def restates_problem(answer: str, golds: Sequence[str], record: Row) -> bool:
     """Return whether `answer`, equal to one of `golds`, is work to do that the record's problem gives word for word."""
     problems = (record.get("problem"), record.get("question"))
     return any(_is_copied(answer, golds, problem) for problem in problems if isinstance(problem, str))
@@ -33,7 +33,7 @@ def _is_copied(answer: str, golds: Sequence[str], problem: str) -> bool:
     """Return whether `problem` holds `answer` as work to do."""
     if answer in golds or len(answer) > _LONGEST:
         return False
-    piece, whole = _bare(answer), _bare(problem)
+    piece, whole = _bare_formula(answer), _bare_formula(problem)
     if len(piece) < _SHORTEST or piece not in whole or _VALUE.fullmatch(piece):
         return False
     has_words = _WORD.search(answer) is not None  # an option in words is a small part of a problem, not half of it
@@ -42,8 +42,10 @@ def _is_copied(answer: str, golds: Sequence[str], problem: str) -> bool:
     else:
         last_side = piece.rpartition("=")[2]
         is_work = _WORK.search(piece) is not None and _VALUE.fullmatch(last_side) is None
-    return is_work and key(tidy(answer)) not in {key(tidy(gold)) for gold in golds}
+    return is_work and comparison_key(tidy_answer(answer)) not in {
+        comparison_key(tidy_answer(gold)) for gold in golds
+    }
 
 
-def _bare(text: str) -> str:
+def _bare_formula(text: str) -> str:
     return _DRESS.sub("", _SIZED.sub(r"\\", text))

@@ -11,9 +11,16 @@ from functools import cache
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from newskills.graders.reading.grammar import CLOSE, OPEN, STOP, Grammar, grammar, words_of
-from newskills.graders.reading.languages import PUNCTUATION, TOUCHING, alternatives, concluding_languages
-from newskills.graders.reading.letters import SEVERAL, TAIL, folded_case, letter_of_native, letters_joined, touched
+from newskills.graders.reading.grammar import CLOSE, OPEN, STOP, Grammar, make_grammar, words_of
+from newskills.graders.reading.languages import PUNCTUATION, TOUCHING, concluding_languages, pattern_of_words
+from newskills.graders.reading.letters import (
+    SEVERAL,
+    TAIL,
+    folded_case,
+    is_touched,
+    letter_of_native,
+    letters_joined,
+)
 
 _MANY = 40
 """Letters at the end of a reply that are looked at."""
@@ -55,18 +62,18 @@ class _Conclusion(NamedTuple):
 
 
 @cache
-def _sentences(code: str) -> Sentences:
+def _sentence_patterns(code: str) -> Sentences:
     codes = (code,)
-    words = grammar(codes)
-    option = alternatives(words_of(codes, "option"))
-    filling = alternatives(words_of(codes, "option", "fill", "is_"))
-    right = alternatives(words_of(codes, "right"))
-    choose = alternatives(words_of(codes, "choose"))
-    so = alternatives(words_of(codes, "so"))
-    answer = alternatives(words_of(codes, "answer"))
-    connector = alternatives(words_of(codes, "or_"))
+    words = make_grammar(codes)
+    option = pattern_of_words(words_of(codes, "option"))
+    filling = pattern_of_words(words_of(codes, "option", "fill", "is_"))
+    right = pattern_of_words(words_of(codes, "right"))
+    choose = pattern_of_words(words_of(codes, "choose"))
+    so = pattern_of_words(words_of(codes, "so"))
+    answer = pattern_of_words(words_of(codes, "answer"))
+    connector = pattern_of_words(words_of(codes, "or_"))
     glue = rf"(?:[\s,:，、：*_\"'“”‘’«»`(（\[【$「]|{filling}|[a-z](?=\s))"
-    verb = rf"(?!{option}){alternatives(words_of(codes, 'is_'))}"
+    verb = rf"(?!{option}){pattern_of_words(words_of(codes, 'is_'))}"
     named = rf"(?:(?:{filling}|{right})\s{{0,2}}){{1,6}}(?:[:：]|{verb})"
     native = "|".join(sorted(words.letters, key=len, reverse=True))
     return Sentences(
@@ -79,9 +86,9 @@ def _sentences(code: str) -> Sentences:
             rf"{CLOSE}(?:{filling}\s{{0,2}}){{0,6}}(?:(?P<right>{right}|{answer})|(?P<choose>{choose}))",
             re.IGNORECASE,
         ),
-        denied=re.compile(alternatives(words_of(codes, "no", "if_")), re.IGNORECASE),
-        refused=re.compile(rf"{alternatives(words_of(codes, 'no'))}\s{{0,2}}\Z", re.IGNORECASE),
-        supposed=re.compile(alternatives(words_of(codes, "if_")), re.IGNORECASE),
+        denied=re.compile(pattern_of_words(words_of(codes, "no", "if_")), re.IGNORECASE),
+        refused=re.compile(rf"{pattern_of_words(words_of(codes, 'no'))}\s{{0,2}}\Z", re.IGNORECASE),
+        supposed=re.compile(pattern_of_words(words_of(codes, "if_")), re.IGNORECASE),
         joined=re.compile(
             rf"(?-i:(?<![{TOUCHING}])[A-Z]){CLOSE}(?:[,、，/&]|{connector}){OPEN}{option}?\s?\Z", re.IGNORECASE
         ),
@@ -102,11 +109,11 @@ def letter_concluded(text: str, count: int) -> str | None:
     conclusions: list[_Conclusion] = []
     codes = tuple(concluding_languages(folded_case(tail)))
     for code in codes:
-        conclusions += _conclusions(tail, _sentences(code), count, _denials(codes))
+        conclusions += _find_conclusions(tail, _sentence_patterns(code), count, _denial_pattern(codes))
     conclusions.sort(key=lambda conclusion: conclusion.end)
     firm = [conclusion for conclusion in conclusions if conclusion.firm]
     if firm:
-        return _last(firm, tail)
+        return _last_letter(firm, tail)
     letters = {conclusion.letter for conclusion in conclusions}
     if not letters:
         return None
@@ -115,7 +122,7 @@ def letter_concluded(text: str, count: int) -> str | None:
     return SEVERAL
 
 
-def _last(conclusions: list[_Conclusion], tail: str) -> str:
+def _last_letter(conclusions: list[_Conclusion], tail: str) -> str:
     """Return the last letter; SEVERAL where another one was named right before it."""
     last = conclusions[-1]
     for earlier in conclusions[:-1]:
@@ -125,12 +132,12 @@ def _last(conclusions: list[_Conclusion], tail: str) -> str:
 
 
 @cache
-def _denials(codes: tuple[str, ...]) -> re.Pattern[str]:
+def _denial_pattern(codes: tuple[str, ...]) -> re.Pattern[str]:
     """Return what denies in one of the languages: those that are near share words, but not these."""
-    return re.compile(alternatives(words_of(codes, "no")), re.IGNORECASE)
+    return re.compile(pattern_of_words(words_of(codes, "no")), re.IGNORECASE)
 
 
-def _conclusions(tail: str, sentences: Sentences, count: int, denials: re.Pattern[str]) -> list[_Conclusion]:
+def _find_conclusions(tail: str, sentences: Sentences, count: int, denials: re.Pattern[str]) -> list[_Conclusion]:
     conclusions: list[_Conclusion] = []
     for match in list(sentences.letter.finditer(tail))[-_MANY:]:
         if match[0].isascii():
@@ -139,7 +146,7 @@ def _conclusions(tail: str, sentences: Sentences, count: int, denials: re.Patter
             letter = letter_of_native(match[0], tail, sentences.grammar)
         if not letter or letter not in ascii_uppercase[:count]:
             continue
-        conclusion = _conclusion(tail, match, letter, sentences, count)
+        conclusion = _read_conclusion(tail, match, letter, sentences, count)
         if conclusion is not None and _taken_back(tail, conclusion.end, denials):
             continue
         if conclusion is not None:
@@ -147,13 +154,13 @@ def _conclusions(tail: str, sentences: Sentences, count: int, denials: re.Patter
     return conclusions
 
 
-def _conclusion(
+def _read_conclusion(
     tail: str, match: re.Match[str], letter: str, sentences: Sentences, count: int
 ) -> _Conclusion | None:
     before = _SENTENCE.split(tail[max(match.start() - _BEFORE, 0) : match.start()])[-1]
     clause = _CLAUSE.split(before)[-1]
     native = not match[0].isascii()
-    if native and touched(tail, match.end()):
+    if native and is_touched(tail, match.end()):
         return None
     lead = sentences.leads.search(before)
     affirmed = sentences.affirmed.match(tail, match.end(), match.end() + _BEHIND)

@@ -12,10 +12,10 @@ from newskills.graders.reading.languages import (
     PUNCTUATION,
     TOUCHING,
     LanguageWords,
-    alternatives,
     languages,
     named_letters,
-    split,
+    pattern_of_words,
+    split_words,
 )
 
 WORD_ENDS = r"(?![^\W\d_])"
@@ -65,17 +65,17 @@ def words_of(codes: tuple[str, ...], *fields: str) -> list[str]:
     for code in codes:
         language: LanguageWords = languages()[code]
         for field in fields:
-            forms += split(getattr(language, field))
+            forms += split_words(getattr(language, field))
     return forms
 
 
 @cache
-def grammar(codes: tuple[str, ...]) -> Grammar:
+def make_grammar(codes: tuple[str, ...]) -> Grammar:
     """Return the grammar of these languages and of English, whose words models mix in."""
     every = codes if ENGLISH in codes else (*codes, ENGLISH)
     foreign = tuple(code for code in codes if code != ENGLISH)
-    firm = alternatives(_longer(words_of(every, "is_")))
-    fill = alternatives(_longer([*words_of(every, "fill"), *words_of(foreign, "option")]))
+    firm = pattern_of_words(_longer_words(words_of(every, "is_")))
+    fill = pattern_of_words(_longer_words([*words_of(every, "fill"), *words_of(foreign, "option")]))
     article = rf"(?-i:[aeou])(?=\s{{1,3}}(?:{_OPTION}|{fill}))"
     token = (
         rf"(?P<firm>[:：=→ঃ፦፡՝៖]|-+>|[-–—]+(?=\s)|{firm})|(?P<dress>{_DRESS})"
@@ -85,15 +85,15 @@ def grammar(codes: tuple[str, ...]) -> Grammar:
     if _CYRILLIC_B in letters:
         letters |= _LIKE_C
     names = "|".join(re.escape(name) for name in sorted(letters, key=len, reverse=True))
-    suffixes = alternatives(words_of(codes, "suffix"))
+    suffixes = pattern_of_words(words_of(codes, "suffix"))
     mark = rf"(?P<latin>[A-Za-z])(?![{TOUCHING}+#]|[-'’](?!{suffixes})[A-Za-z])|(?P<native>{names})"
-    reasons = alternatives([*words_of(foreign, "because", "is_", "right", "or_"), *words_of(codes, "answer")])
-    connectors = alternatives(words_of(every, "or_"))
+    reasons = pattern_of_words([*words_of(foreign, "because", "is_", "right", "or_"), *words_of(codes, "answer")])
+    connectors = pattern_of_words(words_of(every, "or_"))
     other = (
         rf"(?:{_CLOSE}(?:[,/&+、،|]|(?P<or>{connectors})){_OPEN}|[ \t]{{1,4}}|[)\]}}】）][ \t]{{0,4}}[(\[{{【（])"
         rf"(?P<letter>(?-i:[A-Z]))(?![{TOUCHING}'’+#-])"
     )
-    ends = _ends(foreign) if len(foreign) == len(codes) else None
+    ends = _ending_pattern(foreign) if len(foreign) == len(codes) else None
     return Grammar(
         token=re.compile(token, re.IGNORECASE),
         mark=re.compile(mark),
@@ -103,34 +103,34 @@ def grammar(codes: tuple[str, ...]) -> Grammar:
             rf"[ \t]+(?!(?:{_REASONS}){WORD_ENDS}|{reasons}|(?-i:[A-HJ-Z])(?![{TOUCHING}'’]))[^\W\d_]",
             re.IGNORECASE,
         ),
-        refuted=_refuted(foreign),
+        refuted=_refutation_pattern(foreign),
         other=re.compile(other, re.IGNORECASE),
         ends=ends,
-        but=re.compile(alternatives(words_of(every, "but")), re.IGNORECASE),
+        but=re.compile(pattern_of_words(words_of(every, "but")), re.IGNORECASE),
     )
 
 
-def _longer(words: list[str]) -> list[str]:
+def _longer_words(words: list[str]) -> list[str]:
     """Leave out words such as "a" and "e", which are options as well: articles are known by what follows."""
     return [word for word in words if len(word) > 1 or not word.isascii()]
 
 
-def _refuted(codes: tuple[str, ...]) -> re.Pattern[str] | None:
+def _refutation_pattern(codes: tuple[str, ...]) -> re.Pattern[str] | None:
     """Make a pattern for "B ist nicht richtig", "B不对", but not "B不是A": that one affirms B."""
     if not codes:
         return None
-    between = alternatives(words_of(codes, "is_", "fill", "option"))
-    denial = alternatives(words_of(codes, "no"))
+    between = pattern_of_words(words_of(codes, "is_", "fill", "option"))
+    denial = pattern_of_words(words_of(codes, "no"))
     return re.compile(
         rf"{_CLOSE}(?:{between}\s{{0,2}}){{0,3}}{denial}(?!(?:\s|{between}){{0,4}}{_OPEN}(?-i:[A-Z])(?![{TOUCHING}]))",
         re.IGNORECASE,
     )
 
 
-def _ends(codes: tuple[str, ...]) -> re.Pattern[str]:
-    behind = alternatives(words_of(codes, "is_", "right", "fill", "option"))
-    reason = alternatives(words_of(codes, "because"))
-    suffix = alternatives(words_of(codes, "suffix"))
+def _ending_pattern(codes: tuple[str, ...]) -> re.Pattern[str]:
+    behind = pattern_of_words(words_of(codes, "is_", "right", "fill", "option"))
+    reason = pattern_of_words(words_of(codes, "because"))
+    suffix = pattern_of_words(words_of(codes, "suffix"))
     return re.compile(
         rf"(?:[-'’:]?{suffix})?{_CLOSE}(?:{behind}\s{{0,2}}){{0,4}}(?:{_STOP}|{reason})", re.IGNORECASE
     )

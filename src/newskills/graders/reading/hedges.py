@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from newskills.graders.reading.grammar import words_of
-from newskills.graders.reading.languages import TOUCHING, alternatives
+from newskills.graders.reading.languages import TOUCHING, pattern_of_words
 
 _LONGEST = 200
 _WORDS = (
@@ -26,10 +26,10 @@ _BOXED_LETTER = re.compile(
 
 
 @cache
-def _again(codes: tuple[str, ...]) -> re.Pattern[str]:
+def _repetition_pattern(codes: tuple[str, ...]) -> re.Pattern[str]:
     words = words_of(codes, "answer", "is_", "fill", "option", "or_", "so", "right")
     return re.compile(
-        rf"[\W\d_]*(?:(?:(?:{_WORDS})(?![^\W\d_])|{alternatives(words)})[\W\d_]*){{0,16}}\Z", re.IGNORECASE
+        rf"[\W\d_]*(?:(?:(?:{_WORDS})(?![^\W\d_])|{pattern_of_words(words)})[\W\d_]*){{0,16}}\Z", re.IGNORECASE
     )
 
 
@@ -40,7 +40,7 @@ def side_by_side(between: str, codes: tuple[str, ...] = ()) -> bool:
     """
     if len(between) > _LONGEST or _REVISED.search(between):
         return False
-    return _again(codes).match(between) is not None
+    return _repetition_pattern(codes).match(between) is not None
 
 
 def only_letters(text: str) -> bool:

@@ -87,7 +87,7 @@ def labels_by_language() -> dict[str, tuple[str, ...]]:
     """Return every word for "answer" with the codes of the languages that have it."""
     codes: dict[str, list[str]] = defaultdict(list)
     for code, language in languages().items():
-        for label in split(language.answer):
+        for label in split_words(language.answer):
             codes[label].append(code)
     return {label: tuple(entries) for label, entries in codes.items()}
 
@@ -95,7 +95,7 @@ def labels_by_language() -> dict[str, tuple[str, ...]]:
 @cache
 def label_index() -> WordIndex:
     """Return the labels as `labels_in` looks for them."""
-    return _indexed(list(labels_by_language()))
+    return _index_words(list(labels_by_language()))
 
 
 @cache
@@ -105,18 +105,18 @@ def _conclusion_index() -> tuple[WordIndex, dict[str, tuple[str, ...]]]:
     English has sentences of its own, and what it shares with another language does not tell that one.
     """
     codes: dict[str, list[str]] = defaultdict(list)
-    english = _conclusive(languages()[ENGLISH])
+    english = _conclusive_words(languages()[ENGLISH])
     for code, language in languages().items():
-        for word in _conclusive(language) - english:
+        for word in _conclusive_words(language) - english:
             codes[word].append(code)
-    return _indexed(list(codes)), {word: tuple(entries) for word, entries in codes.items()}
+    return _index_words(list(codes)), {word: tuple(entries) for word, entries in codes.items()}
 
 
-def _conclusive(language: LanguageWords) -> set[str]:
-    return {*split(language.right), *split(language.choose), *split(language.so)}
+def _conclusive_words(language: LanguageWords) -> set[str]:
+    return {*split_words(language.right), *split_words(language.choose), *split_words(language.so)}
 
 
-def _indexed(words: list[str]) -> WordIndex:
+def _index_words(words: list[str]) -> WordIndex:
     plain: dict[str, list[str]] = defaultdict(list)
     others: dict[str, list[str]] = defaultdict(list)
     for word in words:
@@ -128,7 +128,7 @@ def _indexed(words: list[str]) -> WordIndex:
     return WordIndex(frozenset(plain), plain, others)
 
 
-def present(lower: str, index: WordIndex) -> list[str]:
+def present_words(lower: str, index: WordIndex) -> list[str]:
     """Return the words of `index` that may be in a text of small letters."""
     if lower.isascii():
         plain = lower
@@ -147,11 +147,11 @@ def present(lower: str, index: WordIndex) -> list[str]:
 def concluding_languages(lower: str) -> list[str]:
     """Return the codes of the languages, English aside, of which a word that concludes is in the text."""
     index, codes = _conclusion_index()
-    entries = {code for word in present(lower, index) if word in lower for code in codes[word]}
+    entries = {code for word in present_words(lower, index) if word in lower for code in codes[word]}
     return sorted(entries)
 
 
-def split(words: str) -> list[str]:
+def split_words(words: str) -> list[str]:
     """Return the words of a field."""
     return [word for word in words.split("|") if word]
 
@@ -163,7 +163,7 @@ def plain_text(text: str) -> str:
     return unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
 
 
-def alternatives(words: list[str]) -> str:
+def pattern_of_words(words: list[str]) -> str:
     """Return an expression for one of the words, whole ones where blanks part them; of none, one without match."""
     whole, glued = [], []
     for word in sorted(set(words), key=len, reverse=True):
@@ -185,6 +185,6 @@ def named_letters(codes: tuple[str, ...]) -> dict[str, str]:
     entries: dict[str, str] = {}
     for code in codes:
         for order in languages()[code].letters.split():
-            for name, letter in zip(split(order), ascii_uppercase, strict=False):
+            for name, letter in zip(split_words(order), ascii_uppercase, strict=False):
                 entries |= {name: letter, name.lower(): letter}
     return entries

@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
-from newskills.graders.reading.stems import stem
+from newskills.graders.reading.stems import stem_word
 
 NAMES, LABEL = "names", "label"
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _DIGITS = re.compile(r"\d+")
 
 
-def plain(text: str) -> str:
+def plain_words(text: str) -> str:
     """Return `text` in small letters, without punctuation.
 
     >>> plain(" De facto merger, ")
@@ -38,7 +38,10 @@ def amount_is_near(reply: str, gold: str) -> bool:
 
 def shares_a_term(reply: str, gold: str) -> bool:
     """Return whether one of the terms between commas is the same in both, by its stem."""
-    return bool({stem(plain(term)) for term in reply.split(",")} & {stem(plain(term)) for term in gold.split(",")})
+    return bool(
+        {stem_word(plain_words(term)) for term in reply.split(",")}
+        & {stem_word(plain_words(term)) for term in gold.split(",")}
+    )
 
 
 def name_counts(reply: str, gold: str) -> tuple[int, int, int]:
@@ -46,9 +49,9 @@ def name_counts(reply: str, gold: str) -> tuple[int, int, int]:
 
     What is left of the reply counts as superfluous again for each right name, as in the authors' program.
     """
-    left = [plain(name) for name in reply.split(",")]
+    left = [plain_words(name) for name in reply.split(",")]
     right = superfluous = missing = 0
-    for name in map(plain, gold.split(",")):
+    for name in map(plain_words, gold.split(",")):
         place = next((at for at, entry in enumerate(left) if name in entry), None)
         if place is None:
             missing += 1
@@ -60,9 +63,9 @@ def name_counts(reply: str, gold: str) -> tuple[int, int, int]:
 
 
 _SAME: dict[str, Callable[[str, str], bool]] = {
-    LABEL: lambda reply, gold: plain(reply) == plain(gold),
+    LABEL: lambda reply, gold: plain_words(reply) == plain_words(gold),
     "amount": amount_is_near,
-    "contains": lambda reply, gold: plain(gold) in plain(reply),
+    "contains": lambda reply, gold: plain_words(gold) in plain_words(reply),
     "term": shares_a_term,
     NAMES: lambda reply, gold: name_counts(reply, gold)[2] == 0 and reply.count(",") <= gold.count(","),
 }

@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from newskills.graders.reading.grammar import CLOSE, STOP, Grammar, grammar
+from newskills.graders.reading.grammar import CLOSE, STOP, Grammar, make_grammar
 from newskills.graders.reading.hedges import only_letters
 from newskills.graders.reading.languages import (
     ENGLISH,
     TOUCHING,
     label_index,
     labels_by_language,
-    present,
+    present_words,
 )
-from newskills_math.normalise import stripped
+from newskills_math.normalise import strip_around
 
 SEVERAL = ""
 """In place of a letter: the text offers a choice between letters, which is no answer."""
@@ -98,12 +98,12 @@ def folded_case(text: str) -> str:
     return lower
 
 
-def labels(text: str) -> list[Label]:
+def find_labels(text: str) -> list[Label]:
     """Return the places behind "answer" and its like in other languages, the last first."""
     lower = folded_case(text)
     codes_of = labels_by_language()
     letters_found: dict[int, tuple[str, ...]] = {}
-    for label in present(lower, label_index()):
+    for label in present_words(lower, label_index()):
         bounded = label.isascii() or (label[0].isalpha() and label[0] < "\u0590")
         at = lower.find(label)
         while at >= 0:
@@ -118,9 +118,9 @@ def letter_after(text: str, label: Label, count: int) -> NamedLetter | None:
     """Return the letter that stands behind a label, or SEVERAL; None where none does, or what does is denied."""
     window = text[label.end : label.end + _SPAN].translate(_WIDE)
     qualified = _QUALIFIED.match(window)
-    words = grammar(label.codes)
+    words = make_grammar(label.codes)
     start = qualified.end() if qualified else 0
-    at, firm = _led(window, words, start=start)
+    at, firm = _read_lead(window, words, start=start)
     if at < 0:
         return None
     letters_found = _letter_at(window, at, count, words, sure=firm)
@@ -131,10 +131,10 @@ def letter_after(text: str, label: Label, count: int) -> NamedLetter | None:
     return NamedLetter(letters_found.letter, label.end + letters_found.end)
 
 
-def announces(text: str, label: Label) -> bool:
+def announces_answer(text: str, label: Label) -> bool:
     """Return whether a colon and more stand behind a label on its line: "Answer: …", "The answer is: …"."""
     window = text[label.end : label.end + _SPAN].partition("\n")[0]
-    at, _ = _led(window, grammar(label.codes))
+    at, _ = _read_lead(window, make_grammar(label.codes))
     return any(mark in window[: max(at, 0)] for mark in _MARKS) and window[at:].strip(_DRESS) != ""
 
 
@@ -144,7 +144,7 @@ def what_follows(text: str, label: Label) -> list[str]:
     An "is" that is led by neither a colon nor another "is" begins no answer.
     """
     window = text[label.end : label.end + 3 * _SPAN]
-    pattern = grammar(label.codes).token
+    pattern = make_grammar(label.codes).token
     first = place = len(window) - len(window.lstrip(_COLON))
     led = any(mark in window[:first] for mark in _MARKS)
     starts, verbs, behind = [], 0, first
@@ -168,16 +168,20 @@ def letter_in(candidate: str, count: int) -> str | None:
     text = _COMMAND.sub(" ", candidate.translate(_WIDE))
     plain = text.strip(_DRESS)
     allowed = ascii_uppercase[:count]
-    words = grammar((ENGLISH,))
+    words = make_grammar((ENGLISH,))
     if len(plain) == 1:
         letter = words.letters.get(plain, plain.upper())
         return letter if letter in allowed else None
-    at, _ = _led(plain, words, nouns=True)
+    at, _ = _read_lead(plain, words, nouns=True)
     first = _letter_at(plain, at, count, words, sure=True)
     if first is not None:
         if first.letter == SEVERAL:
             return SEVERAL
-        if _DELIMITED.match(plain, first.end) or _REASON.match(plain, first.end) or not _rest(plain, first.end):
+        if (
+            _DELIMITED.match(plain, first.end)
+            or _REASON.match(plain, first.end)
+            or not _rest_of_text(plain, first.end)
+        ):
             return first.letter
     alone = [m for m in _ALONE.finditer(plain) if m[0] in allowed and not _is_word(m[0], plain, m.end(), words)]
     alone = [m for m in alone if not _REFUTED.match(plain, m.end())]
@@ -186,7 +190,7 @@ def letter_in(candidate: str, count: int) -> str | None:
     return alone[-1][0] if alone else None
 
 
-def _rest(text: str, at: int) -> str:
+def _rest_of_text(text: str, at: int) -> str:
     return text[at:].strip(_DRESS)
 
 
@@ -261,10 +265,10 @@ def begins_with(line: str, count: int, meant: Mapping[str, str]) -> tuple[str | 
 
 def bare_option(text: str) -> str:
     """Return the text of an option as the keys of `meant` have it: small letters, single spaces, no marks around it."""
-    return " ".join(stripped(text.casefold(), _DRESS).split())
+    return " ".join(strip_around(text.casefold(), _DRESS).split())
 
 
-def _led(window: str, words: Grammar, *, start: int = 0, nouns: bool = False) -> tuple[int, bool]:
+def _read_lead(window: str, words: Grammar, *, start: int = 0, nouns: bool = False) -> tuple[int, bool]:
     """Return (place behind what may stand before a letter, whether "is" or a colon was there).
 
     The place is -1 for "answer choice …" without them, unless `nouns` may stand there.
@@ -289,7 +293,7 @@ def _letter_at(text: str, at: int, count: int, words: Grammar, *, sure: bool) ->
     else:
         letter = letter_of_native(mark["native"], text, words)
         word = mark["native"].lower() in words.single and _GOES_ON.match(text, end) is not None
-        denied = word or at == 0 or touched(text, end)
+        denied = word or at == 0 or is_touched(text, end)
     if denied or not letter or letter not in ascii_uppercase[:count]:
         return None
     denial = _REFUTED if sure else _DENIED
@@ -315,17 +319,17 @@ def letters_joined(text: str, end: int, count: int, words: Grammar) -> set[str]:
     return letters_found & set(ascii_uppercase[:count])
 
 
-def touched(text: str, end: int) -> bool:
+def is_touched(text: str, end: int) -> bool:
     """Return whether a letter of the same script, or a combining mark, stands right behind the letter before `end`."""
     behind = text[end : end + 1]
     if not behind:
         return False
     if unicodedata.category(behind).startswith("M"):
         return True
-    return behind.isalpha() and _script(behind) == _script(text[end - 1])
+    return behind.isalpha() and _script_name(behind) == _script_name(text[end - 1])
 
 
-def _script(character: str) -> str:
+def _script_name(character: str) -> str:
     return unicodedata.name(character, "").partition(" ")[0]
 
 

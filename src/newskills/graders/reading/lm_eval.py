@@ -60,29 +60,29 @@ class HarnessGrader:
         if not isinstance(responses, list) or len(responses) != len(record.get("requests") or ()):
             why = "the record has no responses: it was not made by the solver lm_eval"
             return unscored(stamp, why, nothing)
-        task, filtered = self._filtered(record, responses)
+        task, filtered = self._filter_answers(record, responses)
         values: dict[str, dict[str, Any]] = {
             name: task.process_results(record["doc"], answers) for name, answers in filtered.items()
         }
         first = next(iter(values.values()), {})
         answer = next(iter(filtered.values()), [None])
         fields: Row = {
-            "predicted_answer": _shown(answer, record),
+            "predicted_answer": _answer_text(answer, record),
             "lm_eval_score": None,
             "lm_eval_values": {name: pack_value(own) for name, own in values.items()},
         }
-        return _decided(stamp, fields, first, task)
+        return _decide_score(stamp, fields, first, task)
 
-    def _filtered(self, record: Row, responses: list[Any]) -> tuple[Any, dict[str, list[Any]]]:
+    def _filter_answers(self, record: Row, responses: list[Any]) -> tuple[Any, dict[str, list[Any]]]:
         """Return the task, and filter → the answers that it leaves, one for each request."""
         from lm_eval.api.instance import Instance
 
-        task = self._task(record)
+        task = self._load_task(record)
         instances = [
             Instance(
                 request_type=request["kind"],
                 doc=record["doc"],
-                arguments=_arguments(request, record),
+                arguments=_request_arguments(request, record),
                 idx=place,
                 metadata=(task.config.task, int(record["id"]), int(record.get("repeats") or 1)),
                 resps=[tuple(reply) if isinstance(reply, list) else reply for reply in replies],
@@ -94,7 +94,7 @@ class HarnessGrader:
         names = instances[0].filtered_resps
         return task, {name: [instance.filtered_resps[name] for instance in instances] for name in names}
 
-    def _task(self, record: Row) -> Any:
+    def _load_task(self, record: Row) -> Any:
         key = msgspec.json.encode(record["task"])
         if key not in self._tasks:
             try:
@@ -106,7 +106,7 @@ class HarnessGrader:
         return self._tasks[key]
 
 
-def _arguments(request: Row, record: Row) -> tuple[Any, ...]:
+def _request_arguments(request: Row, record: Row) -> tuple[Any, ...]:
     if request["kind"] == "loglikelihood_rolling":
         return (request["text"],)
     context = record["contexts"][request["context"]]
@@ -115,7 +115,7 @@ def _arguments(request: Row, record: Row) -> tuple[Any, ...]:
     return context, {"until": request["until"], **request.get("settings", {})}
 
 
-def _shown(answers: list[Any], record: Row) -> str | None:
+def _answer_text(answers: list[Any], record: Row) -> str | None:
     """Return the answer as a text: that of the reply, or the likeliest continuation."""
     if not answers:
         return None
@@ -129,7 +129,7 @@ def _shown(answers: list[Any], record: Row) -> str | None:
     return str(first)
 
 
-def _decided(stamp: str, fields: Row, values: Row, task: Any) -> Score:
+def _decide_score(stamp: str, fields: Row, values: Row, task: Any) -> Score:
     name = next(iter(values), "")
     value = pack_value(values.get(name))
     if not isinstance(value, bool | int | float) or not 0 <= value <= 1:

@@ -9,7 +9,7 @@ from collections import Counter
 
 from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
-from newskills.graders.reading.stems import stem
+from newskills.graders.reading.stems import stem_word
 
 ADVERSARIAL = "adversarial"
 NOTHING = "No information available"
@@ -35,11 +35,11 @@ class MemoryGrader:
         gold = record.get("expected_answer")
         if gold is None:
             return None
-        return _compared(str(gold), str(record.get("question_type")))
+        return _compared_gold(str(gold), str(record.get("question_type")))
 
     def same_replies(self, record: Row) -> list[str]:
         """Return the right answer in capitals, and with a full stop."""
-        gold = _compared(str(record.get("expected_answer")), str(record.get("question_type")))
+        gold = _compared_gold(str(record.get("expected_answer")), str(record.get("question_type")))
         return [gold.upper(), f"  {gold}."]
 
     def grade(self, record: Row) -> Score:
@@ -63,10 +63,10 @@ def memory_score(answer: str, gold: str, kind: str) -> float:
         items = answer.split(",")
         wanted = gold.split(",")
         return sum(max(stemmed_f1(item, right) for item in items) for right in wanted) / len(wanted)
-    return stemmed_f1(answer, _compared(gold, kind))
+    return stemmed_f1(answer, _compared_gold(gold, kind))
 
 
-def _compared(gold: str, kind: str) -> str:
+def _compared_gold(gold: str, kind: str) -> str:
     if kind == "commonsense":
         return gold.partition(";")[0]
     return gold
@@ -78,13 +78,13 @@ def stemmed_f1(answer: str, gold: str) -> float:
     >>> stemmed_f1("the red foxes", "A red fox")
     1.0
     """
-    first, second = _stems(answer), _stems(gold)
+    first, second = _word_stems(answer), _word_stems(gold)
     common = (Counter(first) & Counter(second)).total()
     if common:
         return 2 * common / (len(first) + len(second))
     return 0.0
 
 
-def _stems(text: str) -> list[str]:
+def _word_stems(text: str) -> list[str]:
     bare = text.replace(",", "").lower().translate(_PUNCTUATION)
-    return [stem(word) for word in _SMALL.sub(" ", bare).split()]
+    return [stem_word(word) for word in _SMALL.sub(" ", bare).split()]

@@ -42,10 +42,10 @@ class NewRulesGrader:
         if gold is None:
             return None
         category, _ = _category_and_number(record)
-        compared = comparison(category, str(record.get("rule_id")), str(gold))
+        compared = comparison_of_rule(category, str(record.get("rule_id")), str(gold))
         if compared is _one_of:
             gold = str(gold).partition(",")[0]
-        elif compared is _within:
+        elif compared is _is_one_of_words:
             gold, *_ = str(gold).split()
         return f"[[{gold}]]"
 
@@ -61,10 +61,10 @@ class NewRulesGrader:
         if gold is None or rule is None or not number:
             nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
             return unscored(stamp, "the record lacks id, rule_id or expected_answer", nothing)
-        answer = _answer(visible(str(record.get("generation") or "")))
+        answer = _bracketed_answer(visible(str(record.get("generation") or "")))
         if not answer:
             return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
-        correct = comparison(category, str(rule), str(gold))(_undressed(answer), str(gold))
+        correct = comparison_of_rule(category, str(rule), str(gold))(_without_marks(answer), str(gold))
         fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
         why = "same" if correct else "another answer"
         return decided(stamp, correct, fields, why)
@@ -79,7 +79,7 @@ def _category_and_number(record: Row) -> tuple[str, str]:
     return ("", "")
 
 
-def comparison(category: str, rule: str, gold: str) -> Same:
+def comparison_of_rule(category: str, rule: str, gold: str) -> Same:
     """Return how an answer to the question is compared with the right one."""
     if category == "puzzle":
         return _PUZZLES.get(rule, _by_words)
@@ -94,7 +94,7 @@ def comparison(category: str, rule: str, gold: str) -> Same:
     return _clean_alike
 
 
-def _answer(text: str | None) -> str | None:
+def _bracketed_answer(text: str | None) -> str | None:
     """Return what the last `[[…]]` holds, with brackets of its own; else the final answer."""
     if not text:
         return None
@@ -107,7 +107,7 @@ def _answer(text: str | None) -> str | None:
     return text[start + 2 : end].strip() or None
 
 
-def _undressed(answer: str) -> str:
+def _without_marks(answer: str) -> str:
     match = _DRESS.match(answer)
     if match:
         return match[1].strip()
@@ -119,10 +119,10 @@ def _clean_alike(answer: str, gold: str) -> bool:
 
 
 def _by_signs(answer: str, gold: str) -> bool:
-    return _packed(answer) == _packed(gold)
+    return _compact_text(answer) == _compact_text(gold)
 
 
-def _packed(text: str) -> str:
+def _compact_text(text: str) -> str:
     return re.sub(r'[\s".]', "", text)
 
 
@@ -134,24 +134,24 @@ def _words_or_signs(text: str, gold: str) -> str:
     """Return letters and digits; all signs, too, where the right answer has nothing else."""
     if re.search(r"\w", gold):
         return re.sub(r"\W+", "", text)
-    return _packed(text)
+    return _compact_text(text)
 
 
 def _by_letters(answer: str, gold: str) -> bool:
-    return _letters(answer) == _letters(gold)
+    return _small_letters(answer) == _small_letters(gold)
 
 
-def _letters(text: str) -> str:
+def _small_letters(text: str) -> str:
     return re.sub(r"[^a-z]", "", text.lower())
 
 
 def _one_of(answer: str, gold: str) -> bool:
-    return bool(_letters(answer)) and _letters(answer) in gold.lower().split(",")
+    return bool(_small_letters(answer)) and _small_letters(answer) in gold.lower().split(",")
 
 
-def _within(answer: str, gold: str) -> bool:
+def _is_one_of_words(answer: str, gold: str) -> bool:
     """Return whether the answer is one of several words."""
-    return bool(_letters(answer)) and _letters(answer) in gold.lower().split()
+    return bool(_small_letters(answer)) and _small_letters(answer) in gold.lower().split()
 
 
 def _same_words(answer: str, gold: str) -> bool:
@@ -160,7 +160,7 @@ def _same_words(answer: str, gold: str) -> bool:
 
 def _in_any_order(mark: str, same: Same) -> Same:
     def compared(answer: str, gold: str) -> bool:
-        first, second = (sorted(map(_packed, text.split(mark))) for text in (answer, gold))
+        first, second = (sorted(map(_compact_text, text.split(mark))) for text in (answer, gold))
         return len(first) == len(second) and all(map(same, first, second))
 
     return compared
@@ -182,10 +182,10 @@ def _but_for_commas(answer: str, gold: str) -> bool:
 
 
 def _by_bounds(answer: str, gold: str) -> bool:
-    return _bounds(answer) == _bounds(gold)
+    return _read_bounds(answer) == _read_bounds(gold)
 
 
-def _bounds(text: str) -> list[tuple[str, str]]:
+def _read_bounds(text: str) -> list[tuple[str, str]]:
     return sorted((_BOUND_SIGNS.get(sign, sign), bound) for sign, bound in _BOUND.findall(text))
 
 
@@ -208,7 +208,7 @@ def _signs_put_in(answer: str, gold: str) -> bool:
     term, wanted = answer.translate(_SIGNS).partition("=")[0], gold.translate(_SIGNS)
     if re.findall(r"[-+*/]", term) != re.findall(r"[-+*/]", wanted.partition("=")[0]):
         return False
-    return _worth(term) == _worth(wanted.rpartition("=")[2])
+    return _term_value(term) == _term_value(wanted.rpartition("=")[2])
 
 
 def _made_of_numbers(answer: str, gold: str) -> bool:
@@ -216,28 +216,28 @@ def _made_of_numbers(answer: str, gold: str) -> bool:
     wanted = sorted(re.sub(r"\W+", "", gold.partition("\n")[0].partition("=")[0]))
     terms = [line.translate(_SIGNS).partition("=")[0] for line in answer.splitlines() if line.strip()]
     return bool(terms) and all(
-        sorted(re.sub(r"\W+", "", term)) == wanted and _worth(term) == _AIM for term in terms
+        sorted(re.sub(r"\W+", "", term)) == wanted and _term_value(term) == _AIM for term in terms
     )
 
 
-def _worth(term: str) -> Fraction | None:
+def _term_value(term: str) -> Fraction | None:
     """Return the value of a term of whole numbers; None for anything else. Nothing is executed."""
     try:
         if len(term) <= _LONGEST:
-            return _value(ast.parse(term.strip(), mode="eval").body)
+            return _node_value(ast.parse(term.strip(), mode="eval").body)
         return None
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
         return None
 
 
-def _value(node: ast.expr) -> Fraction:
+def _node_value(node: ast.expr) -> Fraction:
     """Return the value of a term. Raises ValueError for what is no number, sum, difference, product or quotient."""
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return Fraction(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_value(node.operand)
+        return -_node_value(node.operand)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
-        left, right = _value(node.left), _value(node.right)
+        left, right = _node_value(node.left), _node_value(node.right)
         if isinstance(node.op, ast.Add):
             return left + right
         if isinstance(node.op, ast.Sub):
@@ -252,7 +252,7 @@ _PUZZLES: Mapping[str, Same] = {
     "1": _by_letters,
     "2": _one_of,
     "3": _same_words,
-    "4": _within,
+    "4": _is_one_of_words,
     "5": _in_any_order(",", str.__eq__),
     "9": _signs_put_in,
     "10": _made_of_numbers,

@@ -68,7 +68,7 @@ def squad_tokens(text: str, language: str = "en") -> list[str]:
     if code == "ar":
         plain = plain.replace(_ARABIC_ARTICLE, " ")
     if code in _UNSPACED:
-        return _mixed(plain)
+        return _split_mixed_script(plain)
     if (article := _ARTICLE.get(code)) is not None:
         plain = article.sub(" ", plain)
     return plain.split()
@@ -78,12 +78,12 @@ def _is_punctuation(char: str) -> bool:
     return char in _PUNCTUATION or unicodedata.category(char).startswith("P")
 
 
-def _mixed(text: str) -> list[str]:
+def _split_mixed_script(text: str) -> list[str]:
     """Split into characters of their own, but keep words in Latin letters and digits."""
     return re.findall(r"[a-z0-9À-ɏ]+|\S", text)
 
 
-def anls(answer: str, gold: str) -> float:
+def anls_score(answer: str, gold: str) -> float:
     """Return 1 − edit distance / longer length, or 0 where that is below one half (arXiv:1907.00490)."""
     first, second = (" ".join(text.lower().split()) for text in (answer, gold))
     longest, shortest = max(len(first), len(second)), min(len(first), len(second))
@@ -196,16 +196,16 @@ def _bag_f1(first: set[str], second: set[str]) -> float:
 
 def best_pairing(worth: Sequence[Sequence[float]]) -> float:
     """Return the largest sum over pairs (row, column), each used once at most."""
-    return sum(worth[row][column] for row, column in pairing(worth).items())
+    return sum(worth[row][column] for row, column in assign_columns(worth).items())
 
 
-def pairing(worth: Sequence[Sequence[float]]) -> dict[int, int]:
+def assign_columns(worth: Sequence[Sequence[float]]) -> dict[int, int]:
     """Return row → column, each used once at most, so that the sum is the largest.
 
     This is the Hungarian method, O(rows² · columns).
     """
     if len(worth) > len(worth[0]):
-        return {row: column for column, row in pairing(list(zip(*worth, strict=True))).items()}
+        return {row: column for column, row in assign_columns(list(zip(*worth, strict=True))).items()}
     rows, columns = len(worth), len(worth[0])
     by_row, by_column = [0.0] * (rows + 1), [0.0] * (columns + 1)
     taken = [0] * (columns + 1)

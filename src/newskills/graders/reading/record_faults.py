@@ -33,7 +33,7 @@ def missing_answer(grader: Grader | ExecutingGrader, record: Row) -> str:
 
 def fault_of(grader: Grader | ExecutingGrader, record: Row) -> str | None:
     """Return why `grader` can judge nothing in `record`, whatever a model answered; None: it can."""
-    return _finder(grader)(record)
+    return _fault_finder(grader)(record)
 
 
 def grading_function(grader: Grader) -> Callable[[Row], Score]:
@@ -41,12 +41,12 @@ def grading_function(grader: Grader) -> Callable[[Row], Score]:
 
     It raises GraderError for a figure that is not finite.
     """
-    find, grade, checked = _finder(grader), grader.grade, not _is_ours(grader)
+    find, grade, checked = _fault_finder(grader), grader.grade, not _is_ours(grader)
 
     def graded(record: Row) -> Score:
         fault = find(record)
         if fault is not None:
-            return faulty(grader, fault)
+            return fault_score(grader, fault)
         score = grade(record)
         if checked:
             check_figures(grader, score)
@@ -55,7 +55,7 @@ def grading_function(grader: Grader) -> Callable[[Row], Score]:
     return graded
 
 
-def faulty(grader: Grader | ExecutingGrader, fault: str) -> Score:
+def fault_score(grader: Grader | ExecutingGrader, fault: str) -> Score:
     """Return the verdict on a record with a fault."""
     return unscored(f"{grader.name}@{grader.version}", fault, {"predicted_answer": None, "symbolic_correct": None})
 
@@ -79,7 +79,7 @@ def _answer_fields(grader: Grader | ExecutingGrader) -> tuple[str, ...]:
     return answer_keys
 
 
-def _finder(grader: Grader | ExecutingGrader) -> Callable[[Row], str | None]:
+def _fault_finder(grader: Grader | ExecutingGrader) -> Callable[[Row], str | None]:
     answers = _answer_fields(grader)
     config: Any = getattr(grader, "config", None)
     gold = ""

@@ -34,7 +34,7 @@ def rouge_l(answer: str, gold: str, language: str) -> float:
 def rouge_l_of_lines(answer: str, gold: str) -> float:
     """Return rougeLsum of rouge-score: of each line of `gold`, the words that it shares with any line of the answer."""
     ours, theirs = (
-        _cut([_LATIN_WORD.findall(line) for line in text.lower().split("\n")]) for text in (answer, gold)
+        _cut_lines([_LATIN_WORD.findall(line) for line in text.lower().split("\n")]) for text in (answer, gold)
     )
     if not ours or not theirs:
         return 0.0
@@ -42,7 +42,7 @@ def rouge_l_of_lines(answer: str, gold: str) -> float:
     size = left_ours.total() + left_theirs.total()
     common = 0
     for right in theirs:
-        for place in sorted(set[int]().union(*(_places(right, line, late=False) for line in ours))):
+        for place in sorted(set[int]().union(*(_common_places(right, line, late=False) for line in ours))):
             word = right[place]
             if left_ours[word] and left_theirs[word]:
                 common += 1
@@ -53,20 +53,22 @@ def rouge_l_of_lines(answer: str, gold: str) -> float:
 
 def rouge_l_of_sentences(answer: str, gold: str) -> float:
     """Return rouge-l of the package rouge: distinct words, sentence by sentence."""
-    ours, theirs = _sentences(answer), _sentences(gold)
+    ours, theirs = _sentence_words(answer), _sentence_words(gold)
     if not ours or not theirs:
         return 0.0
-    common = {right[place] for right in theirs for line in ours for place in _places(right, line, late=True)}
+    common = {
+        right[place] for right in theirs for line in ours for place in _common_places(right, line, late=True)
+    }
     distinct = [len({word for sentence in sentences for word in sentence}) for sentences in (ours, theirs)]
     return 2 * len(common) / sum(distinct)
 
 
-def _sentences(text: str) -> list[list[str]]:
+def _sentence_words(text: str) -> list[list[str]]:
     """Return the words of each part between full stops; a part of blanks alone is one empty word, as in the package."""
-    return _cut([part.split() or [""] for part in text.split(".") if part])
+    return _cut_lines([part.split() or [""] for part in text.split(".") if part])
 
 
-def _cut(lines: Sequence[list[str]]) -> list[list[str]]:
+def _cut_lines(lines: Sequence[list[str]]) -> list[list[str]]:
     """Keep the lines that have words, up to the limit."""
     kept: list[list[str]] = []
     room = _MOST_TOKENS
@@ -79,15 +81,15 @@ def _cut(lines: Sequence[list[str]]) -> list[list[str]]:
 
 def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
     """Return the length of the longest common subsequence: O(len(first) · len(second) / 64)."""
-    return _length(_rows(first, second)[-1], len(first))
+    return _common_length(_bit_rows(first, second)[-1], len(first))
 
 
-def _places(first: Sequence[str], second: Sequence[str], *, late: bool) -> set[int]:
+def _common_places(first: Sequence[str], second: Sequence[str], *, late: bool) -> set[int]:
     """Return where in `first` a longest common subsequence is.
 
     Of several, take that whose words stand last in `first` (`late`), or last in `second`.
     """
-    rows = _rows(first, second)
+    rows = _bit_rows(first, second)
     places: set[int] = set()
     at, other = len(first), len(second)
     while at and other:
@@ -95,7 +97,7 @@ def _places(first: Sequence[str], second: Sequence[str], *, late: bool) -> set[i
             places.add(at - 1)
             at, other = at - 1, other - 1
             continue
-        without_first, without_second = _length(rows[other], at - 1), _length(rows[other - 1], at)
+        without_first, without_second = _common_length(rows[other], at - 1), _common_length(rows[other - 1], at)
         if without_first > without_second or (without_first == without_second and not late):
             at -= 1
         else:
@@ -103,12 +105,12 @@ def _places(first: Sequence[str], second: Sequence[str], *, late: bool) -> set[i
     return places
 
 
-def _length(row: int, size: int) -> int:
+def _common_length(row: int, size: int) -> int:
     """Return the length of the longest common subsequence with the first `size` tokens."""
     return size - (row & ((1 << size) - 1)).bit_count()
 
 
-def _rows(first: Sequence[str], second: Sequence[str]) -> list[int]:
+def _bit_rows(first: Sequence[str], second: Sequence[str]) -> list[int]:
     """Return the table of longest common subsequences, by sets of bits (Hyyrö 2004); a bit is 0 where the length
     grows."""
     places: dict[str, int] = {}

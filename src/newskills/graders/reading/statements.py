@@ -86,7 +86,7 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
     for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED, _SAID, _CHOSEN, _LABELLED, _IN_JSON):
         matches = list(pattern.finditer(tail))
         if matches:
-            return _last(matches, tail, count)
+            return _last_letter(matches, tail, count)
     matches = list(_CHOSEN_OPTION.finditer(tail))
     chosen = [letter for match in matches if (letter := _with_option(match, meant))]
     if chosen:
@@ -100,13 +100,13 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
             judged.add(stated_letter)
     if len(judged) > 1 and "\n" not in text.strip():
         return SEVERAL
-    letters = judged or _fitting(tail) or _ending(tail) or _named(tail, meant)
+    letters = judged or _fitting_options(tail) or _closing_options(tail) or _named_options(tail, meant)
     if len(letters) == 1 and letters <= set(ascii_uppercase[:count]):
         return next(iter(letters))
     return None
 
 
-def _last(matches: list[re.Match[str]], tail: str, count: int) -> str | None:
+def _last_letter(matches: list[re.Match[str]], tail: str, count: int) -> str | None:
     """Return the letter of the last match; SEVERAL where another was named right before it."""
     last = matches[-1]
     another = len(matches) > 1 and matches[-2][1].upper() != last[1].upper()
@@ -124,17 +124,17 @@ def _with_option(match: re.Match[str], meant: Mapping[str, str]) -> str | None:
     return None
 
 
-def _fitting(text: str) -> set[str]:
+def _fitting_options(text: str) -> set[str]:
     """Return the options that the last line finds to fit, if it denies and restricts nothing."""
     line = text.strip().rpartition("\n")[2]
     if (matches := list(_FITTING.finditer(line))) and not _CONTRARY.search(
-        line, _sentence(line, matches[0].start())
+        line, _sentence_start(line, matches[0].start())
     ):
         return {letter for match in matches for letter in match.groups() if letter}
     return set()
 
 
-def _ending(text: str) -> set[str]:
+def _closing_options(text: str) -> set[str]:
     """Return the options that the last line names in its last sentence, or a reply of one line in its first words."""
     first, _, line = text.strip().rpartition("\n")
     if matches := list(_AT_THE_END.finditer(line.strip())):
@@ -145,7 +145,7 @@ def _ending(text: str) -> set[str]:
     return set()
 
 
-def _named(text: str, meant: Mapping[str, str]) -> set[str]:
+def _named_options(text: str, meant: Mapping[str, str]) -> set[str]:
     """Return the option that a reply of one line ends with: "The planet is Venus.", "The red one is Mars (C)."; if no
     other is mentioned and nothing denied."""
     line = text.strip()
@@ -173,6 +173,6 @@ def _last_words(line: str, meant: Mapping[str, str]) -> str:
     return next((name for name in meant if folded == name or folded.endswith(f" {name}")), "")
 
 
-def _sentence(line: str, at: int) -> int:
+def _sentence_start(line: str, at: int) -> int:
     """Return where the sentence begins in which `at` stands."""
     return max(line.rfind(mark, 0, at) for mark in (". ", "? ", "! ")) + 1

@@ -45,7 +45,7 @@ def _is_consonant(word: str, at: int) -> bool:
     return word[at] != "y" or at == 0 or not _is_consonant(word, at - 1)
 
 
-def _measure(stem: str) -> int:
+def _count_syllables(stem: str) -> int:
     """Count how often consonants follow vowels."""
     kinds = [_is_consonant(stem, at) for at in range(len(stem))]
     return sum(not before and after for before, after in pairwise(kinds))
@@ -55,11 +55,11 @@ def _has_vowel(stem: str) -> bool:
     return any(not _is_consonant(stem, at) for at in range(len(stem)))
 
 
-def _doubled(word: str) -> bool:
+def _ends_doubled(word: str) -> bool:
     return len(word) >= 2 and word[-1] == word[-2] and _is_consonant(word, len(word) - 1)
 
 
-def _short(word: str) -> bool:
+def _is_short(word: str) -> bool:
     """Return whether the word ends with consonant, vowel, consonant other than w, x, y; or is a vowel and a
     consonant."""
     end = len(word) - 1
@@ -74,7 +74,7 @@ def _short(word: str) -> bool:
     )
 
 
-def _plural(word: str) -> str:
+def _strip_plural(word: str) -> str:
     if word.endswith("ies") and len(word) == 4:
         return word[:-1]
     for suffix, stem in (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")):
@@ -83,12 +83,12 @@ def _plural(word: str) -> str:
     return word
 
 
-def _past(word: str) -> str:
+def _strip_past(word: str) -> str:
     if word.endswith("ied"):
         ending = "ie" if len(word) == 4 else "i"
         return word[:-3] + ending
     if word.endswith("eed"):
-        if _measure(word[:-3]) > 0:
+        if _count_syllables(word[:-3]) > 0:
             return word[:-1]
         return word
     for suffix in ("ed", "ing"):
@@ -99,9 +99,9 @@ def _past(word: str) -> str:
         return word
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
-    if _doubled(stem) and stem[-1] not in "lsz":
+    if _ends_doubled(stem) and stem[-1] not in "lsz":
         return stem[:-1]
-    if _measure(stem) == 1 and _short(stem):
+    if _count_syllables(stem) == 1 and _is_short(stem):
         return stem + "e"
     return stem
 
@@ -114,16 +114,16 @@ def _y_to_i(word: str) -> str:
 
 
 def _long_suffix(word: str) -> str:
-    if word.endswith("alli") and _measure(word[:-4]) > 0:
+    if word.endswith("alli") and _count_syllables(word[:-4]) > 0:
         return _long_suffix(word[:-4] + "al")
     for suffix, other in _STEP_2:
         if word.endswith(suffix):
             stem = word[: -len(suffix)]
-            if _measure(stem) > 0:
+            if _count_syllables(stem) > 0:
                 return stem + other
             return word
     if word.endswith("logi"):
-        if _measure(word[:-3]) > 0:
+        if _count_syllables(word[:-3]) > 0:
             return word[:-1]
         return word
     return word
@@ -133,7 +133,7 @@ def _shorter_suffix(word: str) -> str:
     for suffix, other in _STEP_3:
         if word.endswith(suffix):
             stem = word[: -len(suffix)]
-            if _measure(stem) > 0:
+            if _count_syllables(stem) > 0:
                 return stem + other
             return word
     return word
@@ -143,7 +143,7 @@ def _last_suffix(word: str) -> str:
     for suffix in _STEP_4:
         if word.endswith(suffix):
             stem = word[: -len(suffix)]
-            fits = _measure(stem) > 1 and (suffix != "ion" or stem[-1:] in ("s", "t"))
+            fits = _count_syllables(stem) > 1 and (suffix != "ion" or stem[-1:] in ("s", "t"))
             if fits:
                 return stem
             return word
@@ -154,14 +154,14 @@ def _final_e(word: str) -> str:
     if not word.endswith("e"):
         return word
     stem = word[:-1]
-    measure = _measure(stem)
-    if measure > 1 or (measure == 1 and not _short(stem)):
+    measure = _count_syllables(stem)
+    if measure > 1 or (measure == 1 and not _is_short(stem)):
         return stem
     return word
 
 
 @lru_cache(maxsize=1 << 16)
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Return the stem of a word, in small letters.
 
     >>> [stem(word) for word in ("flies", "relational", "hopping", "dying", "is")]
@@ -172,8 +172,8 @@ def stem(word: str) -> str:
         return _IRREGULAR[word]
     if len(word) <= 2:
         return word
-    for step in (_plural, _past, _y_to_i, _long_suffix, _shorter_suffix, _last_suffix, _final_e):
+    for step in (_strip_plural, _strip_past, _y_to_i, _long_suffix, _shorter_suffix, _last_suffix, _final_e):
         word = step(word)
-    if word.endswith("ll") and _measure(word[:-1]) > 1:
+    if word.endswith("ll") and _count_syllables(word[:-1]) > 1:
         return word[:-1]
     return word

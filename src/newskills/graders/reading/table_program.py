@@ -66,7 +66,7 @@ class TableProgramGrader:
         steps = last_program(visible(str(record.get("generation") or "")))
         if not steps:
             return unanswered(stamp, record, {**nothing, "symbolic_correct": False})
-        result = executed(steps, record.get("table") or ())
+        result = execute_steps(steps, record.get("table") or ())
         program = ", ".join(f"{name}({arguments})" for name, arguments in steps)
         correct = result is not None and same_result(result, str(gold))
         predicted_answer = None if result is None else str(result)
@@ -87,12 +87,12 @@ def last_program(text: str | None) -> list[tuple[str, str]]:
     return []
 
 
-def executed(steps: Sequence[tuple[str, str]], table: Table) -> Value | None:
+def execute_steps(steps: Sequence[tuple[str, str]], table: Table) -> Value | None:
     """Return the result of the last step; None where a step cannot be run."""
     named = {str(row[0]): [str(cell) for cell in row[1:]] for row in table if row}
     results: list[Value] = []
     for name, arguments in steps:
-        result = _step(name, [part.strip() for part in arguments.split(",")], results, named)
+        result = _execute_step(name, [part.strip() for part in arguments.split(",")], results, named)
         if result is None:
             return None
         results.append(result)
@@ -112,14 +112,16 @@ def same_result(result: Value, gold: str) -> bool:
         return False
 
 
-def _step(name: str, parts: list[str], results: Sequence[Value], table: Mapping[str, list[str]]) -> Value | None:
+def _execute_step(
+    name: str, parts: list[str], results: Sequence[Value], table: Mapping[str, list[str]]
+) -> Value | None:
     if name in _ROWS:
-        numbers = [_number(_cell(cell)) for cell in table.get(", ".join(parts[:-1]) or parts[0], ())]
+        numbers = [_read_number(_cell_text(cell)) for cell in table.get(", ".join(parts[:-1]) or parts[0], ())]
         present = [number for number in numbers if number is not None]
         if present and len(present) == len(numbers):
             return _ROWS[name](present)
         return None
-    values = [_argument(part, results) for part in parts]
+    values = [_argument_value(part, results) for part in parts]
     if len(values) != 2 or not isinstance(values[0], float) or not isinstance(values[1], float):
         return None
     if name == "greater":
@@ -135,21 +137,21 @@ def _step(name: str, parts: list[str], results: Sequence[Value], table: Mapping[
     return None
 
 
-def _argument(text: str, results: Sequence[Value]) -> Value | None:
+def _argument_value(text: str, results: Sequence[Value]) -> Value | None:
     """Return the value of an argument: `#0` is the result of the first step, `const_100` is 100, `const_m1` is −1."""
     if text.startswith("#"):
         place = text[1:]
         if place.isdecimal() and int(place[:4]) < len(results):
             return results[int(place)]
         return None
-    return _number(text)
+    return _read_number(text)
 
 
-def _cell(text: str) -> str:
+def _cell_text(text: str) -> str:
     return text.replace("$", "").strip().partition("(")[0].strip()
 
 
-def _number(text: str) -> float | None:
+def _read_number(text: str) -> float | None:
     text = text.replace(",", "").removeprefix("const_").strip()
     percent = text.endswith("%")
     try:

@@ -27,7 +27,7 @@ _NOTHING = frozenset(("", "#N/A", "#NA", "<NA>", "N/A", "n/a", "NA", "NULL", "nu
 """Cells of CSV, TSV and HTML that hold nothing, as readers of such files take them."""
 
 
-def tagged(text: str) -> str | None:
+def last_solution(text: str) -> str | None:
     """Return what the last `<solution>…</solution>` holds; None where there is none."""
     end = text.rfind(_END)
     start = text.rfind(_TAG, 0, max(end, 0))
@@ -36,9 +36,9 @@ def tagged(text: str) -> str | None:
     return None
 
 
-def block(text: str) -> str:
+def last_block(text: str) -> str:
     """Return the last code block, without its first line; else the text."""
-    text = tagged(text) or text
+    text = last_solution(text) or text
     parts = text.split(_FENCE)
     if len(parts) < 3:
         return text.strip()
@@ -51,21 +51,21 @@ def block(text: str) -> str:
     return content.strip()
 
 
-def tags(text: str) -> list[str]:
+def all_solutions(text: str) -> list[str]:
     """Return what each `<solution>…</solution>` of a line holds."""
     return [
         inner for part in text.split(_END)[:-1] if "\n" not in (inner := part.rpartition(_TAG)[2]) and _TAG in part
     ]
 
 
-def mapping(text: str) -> dict[str, Any] | None:
+def read_mapping(text: str) -> dict[str, Any] | None:
     """Return the dictionary that a reply is, without what is None; as Python or JSON writes it. None where there is
     none.
 
     It is the whole reply or the tag, or the last code block, or the box; a dictionary amid words is none.
     """
-    text = tagged(text) or text
-    for plain in (text.strip(), _fenced(text.replace("\n", "")) or _from_box(text) or text):
+    text = last_solution(text) or text
+    for plain in (text.strip(), _fenced_code(text.replace("\n", "")) or _from_box(text) or text):
         if len(plain) > _LONGEST_LITERAL:
             return None
         try:
@@ -78,7 +78,7 @@ def mapping(text: str) -> dict[str, Any] | None:
     return None
 
 
-def _fenced(text: str) -> str | None:
+def _fenced_code(text: str) -> str | None:
     """Return the last code block of Python, else of JSON, else of any kind; None where there is none."""
     for pattern in _FENCED:
         if blocks := pattern.findall(text):
@@ -93,38 +93,38 @@ def _from_box(text: str) -> str | None:
     return _QUOTED.sub(r"\1", text[start + len("\\boxed{") : end]).replace("\\", "")
 
 
-def read(form: str, text: str, columns: Sequence[str] = ()) -> Table | None:
+def read_table(form: str, text: str, columns: Sequence[str] = ()) -> Table | None:
     """Return the table in `text`, in the form json, jsonl, csv, tsv or html; None where there is none.
 
     `columns`: the names that are expected, by which a table is found between other lines.
     """
     if len(text) > _LONGEST:
         return None
-    plain = block(text)
+    plain = last_block(text)
     table: Table | None
     if form == "json":
-        table = _json(plain)
+        table = _read_json(plain)
     elif form == "jsonl":
         table = _json_lines(plain)
     elif form in ("csv", "tsv"):
         separator = "," if form == "csv" else "\t"
-        table = _delimited(tagged(text) or text, separator, columns)
+        table = _read_delimited(last_solution(text) or text, separator, columns)
     else:
-        table = _html(plain)
+        table = _read_html(plain)
     if table and form not in ("json", "jsonl"):  # those tell an empty text from nothing
-        table = [{name: _filled(cell) for name, cell in row.items()} for row in table]
+        table = [{name: _filled_cell(cell) for name, cell in row.items()} for row in table]
     if table:
-        return [_named(row) for row in table]
+        return [_named_columns(row) for row in table]
     return None
 
 
-def _filled(cell: str | None) -> str | None:
+def _filled_cell(cell: str | None) -> str | None:
     if cell is None or cell.strip() in _NOTHING:
         return None
     return cell
 
 
-def same(first: Table, second: Table) -> bool:
+def are_same_tables(first: Table, second: Table) -> bool:
     """Return whether both have the same rows in order, with the same columns in any order; numbers to 1e-6."""
     if len(first) != len(second):
         return False
@@ -135,13 +135,13 @@ def same(first: Table, second: Table) -> bool:
 
 
 def _same_cell(first: Any, second: Any) -> bool:
-    a, b = _cell(first), _cell(second)
+    a, b = _cell_value(first), _cell_value(second)
     if isinstance(a, float) and isinstance(b, float):
         return abs(a - b) < 1e-6
     return a == b
 
 
-def _cell(value: Any) -> float | str | None:
+def _cell_value(value: Any) -> float | str | None:
     """Return a number, a text without blanks around it, or None for what is missing."""
     if value is None:
         return None
@@ -155,7 +155,7 @@ def _cell(value: Any) -> float | str | None:
     return None
 
 
-def _named(row: Mapping[str, Any]) -> dict[str, Any]:
+def _named_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         str(name).strip(): value
         for name, value in row.items()
@@ -163,7 +163,7 @@ def _named(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _json(text: str) -> Table | None:
+def _read_json(text: str) -> Table | None:
     starts = [at for at in (text.find("{"), text.find("[")) if at >= 0]
     if not starts:
         return None
@@ -196,7 +196,7 @@ def _json_lines(text: str) -> Table | None:
     return rows or None
 
 
-def _delimited(text: str, separator: str, columns: Sequence[str]) -> Table | None:
+def _read_delimited(text: str, separator: str, columns: Sequence[str]) -> Table | None:
     """Read from the line of the names to the end of the text, or to a line with too many cells; leave out fences.
 
     Words behind the table are a row of it, as they are to the readers of such files.
@@ -240,7 +240,7 @@ class _Cells(HTMLParser):
             self.rows[-1][-1] += data
 
 
-def _html(text: str) -> Table | None:
+def _read_html(text: str) -> Table | None:
     start = text.find("<table")
     if start < 0:
         return None

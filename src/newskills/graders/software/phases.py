@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from newskills.base.aio import wait_until_healthy
 from newskills.base.environment import AgentEnvironment, ExecutedCommand, HealthCheck
 from newskills.base.errors import DataError, EnvironmentFailedError
-from newskills.graders.software.task import SETUP_TIMEOUT, shown
+from newskills.graders.software.task import SETUP_TIMEOUT, format_ending
 
 ROOT = "0"
 ARTIFACTS = "/logs/artifacts"
@@ -123,7 +123,7 @@ async def check_health(environment: AgentEnvironment, check: HealthCheck, instan
     failed = await wait_until_healthy(probe, check)
     if failed is not None:
         raise EnvironmentFailedError(
-            f"Task {instance}: its health check fails {check.retries} times: `{check.command}`: {shown(failed)}"
+            f"Task {instance}: its health check fails {check.retries} times: `{check.command}`: {format_ending(failed)}"
         )
 
 
@@ -155,7 +155,7 @@ async def take_artifacts(environment: AgentEnvironment, artifacts: Sequence[Arti
             refused.append(f"{source} cannot be taken from the agent's container: {error.message}")
             continue
         if kind == "folder":
-            await asyncio.to_thread(_drop, target, artifact.exclude)
+            await asyncio.to_thread(_remove_excluded, target, artifact.exclude)
     return refused
 
 
@@ -172,7 +172,7 @@ async def bring_artifacts(environment: AgentEnvironment, artifacts: Sequence[Art
                 await environment.copy_in(Path(folder), str(source.parent))
 
 
-def _drop(folder: Path, patterns: Sequence[str]) -> None:
+def _remove_excluded(folder: Path, patterns: Sequence[str]) -> None:
     """Remove what `tar --exclude` would leave out: a pattern fits a path, or its end after a slash."""
     for path in sorted(folder.rglob("*"), reverse=True):
         parts = path.relative_to(folder).parts

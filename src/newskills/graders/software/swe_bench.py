@@ -17,7 +17,7 @@ from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import ConfigError, EnvironmentFailedError, GraderError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
-from newskills.graders.software.steering import noted, without_steering
+from newskills.graders.software.steering import note_steering, without_steering
 from newskills.graders.software.task import (
     SETUP_TIMEOUT,
     check_test_fields,
@@ -71,25 +71,27 @@ class SweBenchGrader:
         whole = patch_of(record)
         patch, steering = without_steering(whole)
         if not patch.strip():
-            return self._score({"patch_exists": False, "patch_successfully_applied": False, "resolved": False}, "")
-        script = await asyncio.to_thread(_script, record)
+            return self._make_score(
+                {"patch_exists": False, "patch_successfully_applied": False, "resolved": False}, ""
+            )
+        script = await asyncio.to_thread(_test_script, record)
         environment = await environments.start(task.spec)
         try:
-            applied = await _apply(environment, patch)
+            applied = await _apply_patch(environment, patch)
             if applied.exit_code != 0:
                 report = {"patch_exists": True, "patch_successfully_applied": False, "resolved": False}
-                return self._score(report, applied.output.decode("utf-8", "replace"))
-            ran = await _run(environment, script, float(record.get("test_timeout") or TIMEOUT))
+                return self._make_score(report, applied.output.decode("utf-8", "replace"))
+            ran = await _run_script(environment, script, float(record.get("test_timeout") or TIMEOUT))
         finally:
             await environment.stop()
         log = ran.output.decode("utf-8", "replace")
         if ran.status == "timeout":
             report = {"patch_exists": True, "patch_successfully_applied": True, "resolved": False}
-            return self._score({**report, "tests_timed_out": True}, log)
-        score = self._score(await asyncio.to_thread(_report, record, patch, log), log)
-        return noted(score, whole, steering)
+            return self._make_score({**report, "tests_timed_out": True}, log)
+        score = self._make_score(await asyncio.to_thread(_read_report, record, patch, log), log)
+        return note_steering(score, whole, steering)
 
-    def _score(self, report: Row, log: str) -> Score:
+    def _make_score(self, report: Row, log: str) -> Score:
         label = f"{self.name}@{self.version}"
         if report.get("infra_failure"):
             return Score(
@@ -102,7 +104,7 @@ class SweBenchGrader:
         return patch_score({"tests_timed_out": False, **report}, log, label)
 
 
-async def _apply(environment: AgentEnvironment, patch: str) -> ExecutedCommand:
+async def _apply_patch(environment: AgentEnvironment, patch: str) -> ExecutedCommand:
     """Apply the patch and return the last command's result: 0 where one of them did it."""
     stored = await environment.execute(
         f"cat > {_PATCH}", timeout=SETUP_TIMEOUT, stdin=patch.encode("utf-8", "replace")
@@ -121,17 +123,17 @@ async def _apply(environment: AgentEnvironment, patch: str) -> ExecutedCommand:
     return applied
 
 
-async def _run(environment: AgentEnvironment, script: str, timeout: float) -> ExecutedCommand:
+async def _run_script(environment: AgentEnvironment, script: str, timeout: float) -> ExecutedCommand:
     await environment.execute(f"cat > {_SCRIPT}", timeout=SETUP_TIMEOUT, stdin=script.encode("utf-8", "replace"))
     return await environment.execute(f"/bin/bash {_SCRIPT}", timeout=timeout, max_output=LOG)
 
 
-def _script(record: Row) -> str:
+def _test_script(record: Row) -> str:
     """Return the test script as the package completes it. Raises GraderError where it cannot."""
-    return str(_spec(record).eval_script)
+    return str(_make_spec(record).eval_script)
 
 
-def _spec(record: Row) -> Any:
+def _make_spec(record: Row) -> Any:
     from swebench.harness.utils import make_test_spec
 
     try:
@@ -140,11 +142,11 @@ def _spec(record: Row) -> Any:
         raise GraderError(f"{PACKAGE} cannot read the task {record.get('id')}: {error!r}.") from error
 
 
-def _report(record: Row, patch: str, log: str) -> Row:
+def _read_report(record: Row, patch: str, log: str) -> Row:
     """Return what the package reads in the log. Raises GraderError."""
     from swebench.harness.grading import get_eval_report
 
-    spec = _spec(record)
+    spec = _make_spec(record)
     prediction = {"instance_id": spec.instance_id, "model_name_or_path": "newskills", "model_patch": patch}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "test_output.txt")

@@ -14,14 +14,14 @@ from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import DataError, EnvironmentFailedError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
-from newskills.graders.software.steering import noted, without_steering
+from newskills.graders.software.steering import note_steering, without_steering
 from newskills.graders.software.task import (
     GIT,
     SETUP_TIMEOUT,
     check_test_fields,
     environments_of,
+    format_ending,
     patch_of,
-    shown,
     software_task,
 )
 from newskills.graders.software.tests import PatchVerdict, apply_patch
@@ -71,20 +71,20 @@ class SweBenchProGrader:
             return PatchVerdict(exists=False).score(label)
         environment = await environments.start(task.spec)
         try:
-            await _prepare(environment, record)
+            await _write_scripts(environment, record)
             applied = await apply_patch(environment, patch, ())
             if applied.exit_code != 0:
-                return PatchVerdict(exists=True, log=shown(applied)).score(label)
+                return PatchVerdict(exists=True, log=format_ending(applied)).score(label)
             timeout = float(record.get("test_timeout") or TIMEOUT)
             ran = await environment.execute(f"bash {WORKSPACE}/{_FILES['eval_script']}", timeout=timeout)
             if ran.status == "timeout":
                 return PatchVerdict(exists=True, applied=True, timed_out=True).score(label)
-            passed, log = await _passed(environment, ran)
+            passed, log = await _passed_tests(environment, ran)
         finally:
             await environment.stop()
         wanted = {*record["FAIL_TO_PASS"], *record["PASS_TO_PASS"]}
         verdict = PatchVerdict(exists=True, applied=True, resolved=wanted <= passed, log=log)
-        return noted(verdict.score(label), whole, steering)
+        return note_steering(verdict.score(label), whole, steering)
 
 
 def without_binaries(patch: str) -> str:
@@ -96,13 +96,15 @@ def without_binaries(patch: str) -> str:
     return "".join(section for section in _SECTION.split(patch) if _BINARY.search(section) is None)
 
 
-async def _prepare(environment: AgentEnvironment, record: Row) -> None:
+async def _write_scripts(environment: AgentEnvironment, record: Row) -> None:
     for field, name in _FILES.items():
         text = str(record[field]).encode("utf-8", "replace")
         command = f"mkdir -p {WORKSPACE} && cat > {WORKSPACE}/{name}"
         stored = await environment.execute(command, timeout=SETUP_TIMEOUT, stdin=text)
         if stored.exit_code != 0:
-            raise EnvironmentFailedError(f"The file {name} cannot be stored in the container: {shown(stored)}")
+            raise EnvironmentFailedError(
+                f"The file {name} cannot be stored in the container: {format_ending(stored)}"
+            )
     commit = str(record["base_commit"])
     if not commit.isalnum():
         raise DataError(f"'{commit}' is not a commit.")
@@ -110,10 +112,10 @@ async def _prepare(environment: AgentEnvironment, record: Row) -> None:
         f"{GIT} reset --hard {commit} && {GIT} checkout {commit}", timeout=SETUP_TIMEOUT
     )
     if reset.exit_code != 0:
-        raise EnvironmentFailedError(f"git cannot go to the commit {commit}: {shown(reset)}")
+        raise EnvironmentFailedError(f"git cannot go to the commit {commit}: {format_ending(reset)}")
 
 
-async def _passed(environment: AgentEnvironment, ran: ExecutedCommand) -> tuple[set[str], str]:
+async def _passed_tests(environment: AgentEnvironment, ran: ExecutedCommand) -> tuple[set[str], str]:
     """Return the names of the tests that passed, and the log. Without results none has passed, as officially.
 
     Raises EnvironmentFailedError where the container has no Python for the task's parser.
@@ -124,7 +126,7 @@ async def _passed(environment: AgentEnvironment, ran: ExecutedCommand) -> tuple[
     text = log.output.decode("utf-8", "replace")
     made = await environment.execute(f"cat {RESULTS}", timeout=SETUP_TIMEOUT, max_output=_LARGEST)
     if made.exit_code != 0 and ran.exit_code == NO_PROGRAM:
-        raise EnvironmentFailedError(f"The program that reads the tests' output cannot run: {shown(ran)}")
+        raise EnvironmentFailedError(f"The program that reads the tests' output cannot run: {format_ending(ran)}")
     try:
         output = made.output if made.exit_code == 0 else b""
         results = msgspec.json.decode(output, type=_ProResults)

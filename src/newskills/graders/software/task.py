@@ -107,13 +107,15 @@ def patch_of(record: Row) -> str:
     return ""
 
 
-async def begin(environment: AgentEnvironment, task: SoftwareTask) -> str:
+async def begin_task(environment: AgentEnvironment, task: SoftwareTask) -> str:
     """Return the commit that the task starts from; what is no repository yet becomes one. Raises
     EnvironmentFailedError."""
     made = await environment.execute(_BEGIN, timeout=SETUP_TIMEOUT)
     commit = made.output.decode("ascii", "replace").strip().rpartition("\n")[2]
     if made.exit_code != 0 or not commit.isalnum():
-        raise EnvironmentFailedError(f"Task {task.instance}: git does not work in {task.workdir}: {shown(made)}")
+        raise EnvironmentFailedError(
+            f"Task {task.instance}: git does not work in {task.workdir}: {format_ending(made)}"
+        )
     return commit
 
 
@@ -128,7 +130,7 @@ async def taken_patch(environment: AgentEnvironment, commit: str) -> tuple[str, 
             f"{prepare}{_DIFF} {commit}", timeout=SETUP_TIMEOUT, max_output=2 * MAX_PATCH
         )
         if made.exit_code != 0:
-            return "", f"git does not work any more: {shown(made)}"
+            return "", f"git does not work any more: {format_ending(made)}"
         if made.omitted or len(made.output) > MAX_PATCH:
             return "", f"the changes have more than {MAX_PATCH:,} bytes"
         try:
@@ -138,7 +140,7 @@ async def taken_patch(environment: AgentEnvironment, commit: str) -> tuple[str, 
     return "", why
 
 
-def shown(result: ExecutedCommand) -> str:
+def format_ending(result: ExecutedCommand) -> str:
     """Return a line on how a command ended."""
     text = result.output[-2000:].decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
     return f"{result.status}, exit code {result.exit_code}: {text or 'no output'}"

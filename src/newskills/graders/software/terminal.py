@@ -43,7 +43,7 @@ from newskills.graders.software.phases import (
     take_artifacts,
 )
 from newskills.graders.software.steering import STEERING_FILES
-from newskills.graders.software.task import QUIET, SETUP_TIMEOUT, environments_of, shown
+from newskills.graders.software.task import QUIET, SETUP_TIMEOUT, environments_of, format_ending
 from newskills.graders.software.tests import LOG, SHOWN
 
 REPORT = "task-tests"
@@ -189,7 +189,7 @@ def is_host_name(host: str) -> bool:
     return not (host.startswith("*.") or ":" in host or "/" in host or host.replace(".", "").isdigit())
 
 
-async def judge(environment: AgentEnvironment, task: TerminalTask, environments: AgentEnvironments) -> Row:
+async def judge_task(environment: AgentEnvironment, task: TerminalTask, environments: AgentEnvironments) -> Row:
     """Run the task's own tests on what the agent has left, in its container or in one of their own, and return what
     they say. Raises ConfigError, EnvironmentFailedError.
 
@@ -228,14 +228,14 @@ async def _run_tests(environment: AgentEnvironment, task: TerminalTask, *, uploa
         await environment.execute(
             f"rm -rf {LOGS} && mkdir -p {LOGS}{writable} && chmod +x {TESTS}/test.sh", timeout=SETUP_TIMEOUT
         )
-        command = f"{_exported(task.test_variables)}{TESTS}/test.sh"
+        command = f"{_export_commands(task.test_variables)}{TESTS}/test.sh"
     else:
         await _copy_file(environment, task.folder / task.script, TESTS)
-        command = f"{_exported(task.test_variables)}bash {TESTS}/{task.script}"
+        command = f"{_export_commands(task.test_variables)}bash {TESTS}/{task.script}"
     await phases.enter(environment, "tests", phases.test_user)
     ran = await environment.execute(command, timeout=task.test_timeout, max_output=LOG)
     log = ran.output.decode("utf-8", "replace")
-    rewards = await _rewards(environment) if task.format == HARBOR else _of_summary(log)
+    rewards = await _read_rewards(environment) if task.format == HARBOR else _of_summary(log)
     if ran.status == "timeout":
         rewards = None
     return {
@@ -247,7 +247,7 @@ async def _run_tests(environment: AgentEnvironment, task: TerminalTask, *, uploa
     }
 
 
-async def _rewards(environment: AgentEnvironment) -> dict[str, float] | None:
+async def _read_rewards(environment: AgentEnvironment) -> dict[str, float] | None:
     for place in _REWARDS:
         shown_file = await environment.execute(f"cat {place}", timeout=SETUP_TIMEOUT, max_output=LOG)
         if shown_file.exit_code == 0:
@@ -297,8 +297,8 @@ StepWork = Callable[[TerminalTask], Awaitable[Row]]
 async def work_in_steps(
     environment: AgentEnvironment, task: TerminalTask, environments: AgentEnvironments, work: StepWork
 ) -> Row:
-    """Work on the steps of a task, one after the other, each judged before the next; return a report as `judge`, with
-    that of each step. The task's phases have begun. Raises what `work` raises, EnvironmentFailedError.
+    """Work on the steps of a task, one after the other, each judged before the next; return a report as `judge_task`,
+    with that of each step. The task's phases have begun. Raises what `work` raises, EnvironmentFailedError.
 
     As Harbor does it (`trial/multi_step.py`): a step whose setup fails, that gets no verdict, or whose reward is too
     low is the last one; the reward is the mean over steps with a verdict by name, or the last step's.
@@ -315,7 +315,7 @@ async def work_in_steps(
             )
             break
         done = await work(now)
-        reports.append({"name": step.name, **done, **await judge(environment, now, environments)})
+        reports.append({"name": step.name, **done, **await judge_task(environment, now, environments)})
         rewards = reports[-1]["rewards"]
         if rewards is None or any(rewards.get(name, -math.inf) < least for name, least in step.min_reward.items()):
             break
@@ -348,7 +348,7 @@ async def _set_up(environment: AgentEnvironment, task: TerminalTask) -> str:
         if (files / "setup.sh").is_file():
             ran = await environment.execute(f"bash {shlex.quote(folder)}/setup.sh", timeout=task.test_timeout)
             if ran.exit_code != 0:
-                return f"setup.sh ended with {shown(ran)}"
+                return f"setup.sh ended with {format_ending(ran)}"
     if phases.health is not None:
         await check_health(environment, phases.health, task.instance)
     await phases.enter(environment, "agent", phases.agent_user)
@@ -365,7 +365,7 @@ async def solve_by_reference(environment: AgentEnvironment, task: TerminalTask) 
         await _copy_file(environment, script, SOLUTION)
     else:
         await environment.copy_in(script.parent, SOLUTION)
-    command = f"{_exported(task.solution_variables)}bash {SOLUTION}/{script.name}"
+    command = f"{_export_commands(task.solution_variables)}bash {SOLUTION}/{script.name}"
     return await environment.execute(command, timeout=task.test_timeout + SETUP_TIMEOUT, max_output=LOG)
 
 
@@ -380,7 +380,7 @@ async def _copy_file(environment: AgentEnvironment, source: Path, target: str) -
         await environment.copy_in(Path(place), target)
 
 
-def _exported(variables: dict[str, str]) -> str:
+def _export_commands(variables: dict[str, str]) -> str:
     return "".join(f"export {name}={shlex.quote(value)}; " for name, value in sorted(variables.items()))
 
 
@@ -439,8 +439,8 @@ class TerminalTestsGrader:
             if record.get(SOLVED) == task.instance:
                 solved = await solve_by_reference(environment, task)
                 if solved.exit_code != 0:
-                    before = f"The solution ended with {shown(solved)}\n"
-            report = await judge(environment, task, environments)
+                    before = f"The solution ended with {format_ending(solved)}\n"
+            report = await judge_task(environment, task, environments)
             return {**report, "log": before + report["log"]}
         finally:
             await environment.stop()
@@ -460,5 +460,5 @@ async def _solve_step(environment: AgentEnvironment, record: Row, task: Terminal
     """Run the own solution of a step, where the record stands for that of its task."""
     if record.get(SOLVED) == task.instance:
         solved = await solve_by_reference(environment, task)
-        return {} if solved.exit_code == 0 else {"ended": shown(solved)}
+        return {} if solved.exit_code == 0 else {"ended": format_ending(solved)}
     return {}

@@ -15,14 +15,14 @@ from newskills.base.environment import AgentEnvironment, AgentEnvironments, Exec
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
-from newskills.graders.software.steering import noted, without_steering
+from newskills.graders.software.steering import note_steering, without_steering
 from newskills.graders.software.task import (
     SETUP_TIMEOUT,
     SoftwareTask,
-    begin,
+    begin_task,
     environments_of,
+    format_ending,
     patch_of,
-    shown,
     software_task,
 )
 
@@ -95,10 +95,10 @@ class SoftwareTestsGrader:
         if not whole.strip():
             return PatchVerdict(exists=False).score(self.label)
         patch, steering = without_steering(whole)
-        verdict = await self._verdict(record, task, patch, Path(tests), command, environments)
-        return noted(verdict.score(self.label), whole, steering)
+        verdict = await self._run_tests(record, task, patch, Path(tests), command, environments)
+        return note_steering(verdict.score(self.label), whole, steering)
 
-    async def _verdict(
+    async def _run_tests(
         self,
         record: Row,
         task: SoftwareTask,
@@ -109,10 +109,10 @@ class SoftwareTestsGrader:
     ) -> PatchVerdict:
         environment = await environments.start(task.spec)
         try:
-            await begin(environment, task)
-            applied = await apply_patch(environment, patch, protected(tests))
+            await begin_task(environment, task)
+            applied = await apply_patch(environment, patch, protected_patterns(tests))
             if applied.exit_code != 0:
-                return PatchVerdict(exists=True, log=shown(applied))
+                return PatchVerdict(exists=True, log=format_ending(applied))
             await environment.copy_in(tests, task.workdir)
             timeout = float(record.get("test_timeout") or 1800.0)
             ran = await environment.execute(command, timeout=timeout, max_output=LOG)
@@ -147,7 +147,7 @@ async def apply_patch(environment: AgentEnvironment, patch: str, excluded: Itera
     return await environment.execute(command, timeout=SETUP_TIMEOUT, stdin=text.encode("utf-8", "replace"))
 
 
-def protected(tests: Path) -> Sequence[str]:
+def protected_patterns(tests: Path) -> Sequence[str]:
     """Return the patterns of files that a patch may not change.
 
     They are those of `tests`, of folders called tests, and of what decides beside them how the tests run.
@@ -156,12 +156,12 @@ def protected(tests: Path) -> Sequence[str]:
     for file in sorted(path for path in tests.rglob("*") if path.is_file()):
         name = file.relative_to(tests).as_posix()
         folder = posixpath.dirname(name)
-        patterns[_literal(name)] = None
+        patterns[_escape_glob(name)] = None
         if folder:
-            patterns |= {_literal(f"{folder}/{steering}"): None for steering in _STEERING}
+            patterns |= {_escape_glob(f"{folder}/{steering}"): None for steering in _STEERING}
         for parent in Path(name).parents:
             if parent.name.lower() in _TEST_FOLDERS:
-                patterns[f"{_literal(parent.as_posix())}/*"] = None
+                patterns[f"{_escape_glob(parent.as_posix())}/*"] = None
     patterns |= {"conftest.py": None, "*/conftest.py": None}
     return tuple(patterns)
 
@@ -173,5 +173,5 @@ def all_passed(log: str, record: Row) -> bool:
     return all(statuses.get(name) in ("PASSED", "XFAIL") for name in wanted)
 
 
-def _literal(path: str) -> str:
+def _escape_glob(path: str) -> str:
     return re.sub(r"([*?\[\\])", r"\\\1", path)

@@ -83,9 +83,9 @@ class Airline(TableService):
         nonfree_baggages: number of checked bags that are paid for
         insurance: whether travel insurance is bought: 'yes' or 'no'
         """
-        legs, people = _objects(flights, FlightOnDay), _objects(passengers, Passenger)
-        payments = _objects(payment_methods, ReservationPayment)
-        user = self._user(user_id)
+        legs, people = _read_objects(flights, FlightOnDay), _read_objects(passengers, Passenger)
+        payments = _read_objects(payment_methods, ReservationPayment)
+        user = self._known_user(user_id)
         reservation_id = next((free for free in _NEW_RESERVATIONS if free not in self.data["reservations"]), None)
         if reservation_id is None:
             raise RefusedCall("there are too many reservations")
@@ -94,21 +94,21 @@ class Airline(TableService):
             "user_id": user_id,
             "origin": origin,
             "destination": destination,
-            "flight_type": _converted(flight_type, TripKind),
-            "cabin": _converted(cabin, CabinClass),
+            "flight_type": _convert_value(flight_type, TripKind),
+            "cabin": _convert_value(cabin, CabinClass),
             "flights": [],
             "passengers": people,
             "payment_history": payments,
             "created_at": _NOW,
-            "total_baggages": _converted(total_baggages, int),
-            "nonfree_baggages": _converted(nonfree_baggages, int),
-            "insurance": _converted(insurance, Insurance),
+            "total_baggages": _convert_value(total_baggages, int),
+            "nonfree_baggages": _convert_value(nonfree_baggages, int),
+            "insurance": _convert_value(insurance, Insurance),
             "status": None,
         }
-        days = [self._bookable(leg, cabin, len(people)) for leg in legs]
-        reservation["flights"] = [self._leg(leg, cabin) for leg in legs]
+        days = [self._bookable_day(leg, cabin, len(people)) for leg in legs]
+        reservation["flights"] = [self._flight_leg(leg, cabin) for leg in legs]
         fares = sum(leg["price"] for leg in reservation["flights"])
-        price = (fares + _INSURANCE * (insurance == "yes")) * len(people) + _BAG * _number(nonfree_baggages)
+        price = (fares + _INSURANCE * (insurance == "yes")) * len(people) + _BAG * _check_number(nonfree_baggages)
         _check_payments(user["payment_methods"], payments, price)
         _pay_for_booking(user["payment_methods"], payments)
         for day in days:
@@ -122,7 +122,7 @@ class Airline(TableService):
 
         reservation_id: such as 'ZFA04Y'
         """
-        reservation = self._reservation(reservation_id)
+        reservation = self._known_reservation(reservation_id)
         refunds = [{**payment, "amount": -payment["amount"]} for payment in reservation["payment_history"]]
         reservation["payment_history"] += refunds
         reservation["status"] = "cancelled"
@@ -133,14 +133,14 @@ class Airline(TableService):
 
         reservation_id: such as '8JX2WO'
         """
-        return _shown(self._reservation(reservation_id))
+        return _shown_reservation(self._known_reservation(reservation_id))
 
     def get_user_details(self, user_id: str) -> Row:
         """Shows a user with membership, payment methods and the ids of reservations.
 
         user_id: such as 'sara_doe_496'
         """
-        return self._user(user_id)
+        return self._known_user(user_id)
 
     def list_all_airports(self) -> list[Row]:
         """Lists all airports: three letters, and the city."""
@@ -153,7 +153,7 @@ class Airline(TableService):
         destination: airport in three letters, such as 'LAX'
         date: YYYY-MM-DD, such as '2024-01-01'
         """
-        return self._search(date, origin, destination)
+        return self._search_flights(date, origin, destination)
 
     def search_onestop_flight(self, origin: Any, destination: Any, date: Any) -> list[list[Row]]:
         """Lists pairs of flights from one city to another with one stop, the first of them on a day.
@@ -163,11 +163,11 @@ class Airline(TableService):
         date: YYYY-MM-DD, such as '2024-05-01'
         """
         pairs = []
-        for first in self._search(date, origin):
+        for first in self._search_flights(date, origin):
             arrival = first["scheduled_arrival_time_est"]
             # As there: the next day is written without a leading zero, and then has no flights.
             second_date = f"2024-05-{int(date[-2:]) + 1}" if "+1" in arrival else date
-            for second in self._search(second_date, first["destination"], destination, arrival):
+            for second in self._search_flights(second_date, first["destination"], destination, arrival):
                 pairs.append([{**first, "date": date}, {**second, "date": second_date}])
         return pairs
 
@@ -177,11 +177,15 @@ class Airline(TableService):
         user_id: such as 'sara_doe_496'
         amount: its value in dollars
         """
-        methods = self._user(user_id)["payment_methods"]
+        methods = self._known_user(user_id)["payment_methods"]
         certificate = next((free for free in _NEW_CERTIFICATES if free not in methods), None)
         if certificate is None:
             raise RefusedCall("there are too many certificates")
-        methods[certificate] = {"source": "certificate", "id": certificate, "amount": _converted(amount, float)}
+        methods[certificate] = {
+            "source": "certificate",
+            "id": certificate,
+            "amount": _convert_value(amount, float),
+        }
         return f"{user_id} has the new certificate {certificate} with amount {amount}"
 
     def update_reservation_baggages(
@@ -194,12 +198,12 @@ class Airline(TableService):
         nonfree_baggages: the new number of checked bags that are paid for
         payment_id: such as 'credit_card_7815826', 'gift_card_7815826' or 'certificate_7815826'
         """
-        reservation = self._reservation(reservation_id)
-        more = max(0, _number(nonfree_baggages) - reservation["nonfree_baggages"])
-        self._charge(reservation, payment_id, _BAG * more)
+        reservation = self._known_reservation(reservation_id)
+        more = max(0, _check_number(nonfree_baggages) - reservation["nonfree_baggages"])
+        self._charge_payment(reservation, payment_id, _BAG * more)
         # The values as they came: so the benchmark stores them, and compares them.
         reservation |= {"total_baggages": total_baggages, "nonfree_baggages": nonfree_baggages}
-        return _shown(reservation)
+        return _shown_reservation(reservation)
 
     def update_reservation_flights(
         self, reservation_id: str, cabin: CabinClass, flights: list[FlightOnDay], payment_id: str
@@ -211,19 +215,19 @@ class Airline(TableService):
         flights: ALL flights of the changed reservation, also those that stay as they are
         payment_id: such as 'credit_card_7815826', 'gift_card_7815826' or 'certificate_7815826'
         """
-        wanted = _objects(flights, FlightOnDay)
-        reservation = self._reservation(reservation_id)
+        wanted = _read_objects(flights, FlightOnDay)
+        reservation = self._known_reservation(reservation_id)
         passengers, legs = len(reservation["passengers"]), []
         for leg in wanted:
             kept = next((old for old in reservation["flights"] if leg.items() <= old.items()), None)
             if kept is None or cabin != reservation["cabin"]:
-                self._bookable(leg, cabin, passengers)
-                kept = self._leg(leg, cabin)
+                self._bookable_day(leg, cabin, passengers)
+                kept = self._flight_leg(leg, cabin)
             legs.append(kept)
         before, after = (sum(leg["price"] for leg in some) for some in (reservation["flights"], legs))
-        self._charge(reservation, payment_id, (after - before) * passengers)
+        self._charge_payment(reservation, payment_id, (after - before) * passengers)
         reservation |= {"flights": legs, "cabin": cabin}
-        return _shown(reservation)
+        return _shown_reservation(reservation)
 
     def update_reservation_passengers(self, reservation_id: str, passengers: list[Passenger]) -> Row:
         """Changes who flies on a reservation, and returns it. The number of passengers stays.
@@ -232,12 +236,12 @@ class Airline(TableService):
         passengers: all who fly
         """
         # What is no list of objects is stored as it came: so it is there, and is then not what was wanted.
-        people = _objects(passengers, Passenger) if _are_objects(passengers) else passengers
-        reservation = self._reservation(reservation_id)
+        people = _read_objects(passengers, Passenger) if _are_objects(passengers) else passengers
+        reservation = self._known_reservation(reservation_id)
         if len(people) != len(reservation["passengers"]):
             raise RefusedCall("the number of passengers is another")
         reservation["passengers"] = people
-        return _shown(reservation)
+        return _shown_reservation(reservation)
 
     def get_flight_status(self, flight_number: str, date: str) -> str:
         """Tells the status of a flight on a day.
@@ -245,44 +249,44 @@ class Airline(TableService):
         flight_number: such as 'HAT001'
         date: YYYY-MM-DD, such as '2024-05-01'
         """
-        return str(self._day(flight_number, date)["status"])
+        return str(self._flight_day(flight_number, date)["status"])
 
-    def _known(self, table: str, key: str) -> Row:
+    def _known_row(self, table: str, key: str) -> Row:
         row = self.row(table, key)
         if row is None:
             raise RefusedCall(f"{table.removesuffix('s')} {key} not found")
         return row
 
-    def _user(self, user_id: str) -> Row:
-        return self._known("users", user_id)
+    def _known_user(self, user_id: str) -> Row:
+        return self._known_row("users", user_id)
 
-    def _reservation(self, reservation_id: str) -> Row:
-        return self._known("reservations", reservation_id)
+    def _known_reservation(self, reservation_id: str) -> Row:
+        return self._known_row("reservations", reservation_id)
 
-    def _day(self, flight_number: str, date: str) -> Row:
-        days = self._known("flights", flight_number)["dates"]
+    def _flight_day(self, flight_number: str, date: str) -> Row:
+        days = self._known_row("flights", flight_number)["dates"]
         if date not in days:
             raise RefusedCall(f"flight {flight_number} not found on {date}")
         day: Row = days[date]
         return day
 
-    def _bookable(self, leg: Row, cabin: str, passengers: int) -> Row:
+    def _bookable_day(self, leg: Row, cabin: str, passengers: int) -> Row:
         """Return the flight's day, if so many seats of the class are free. Raises RefusedCall where it cannot be
         booked."""
         number, date = leg["flight_number"], leg["date"]
-        day = self._day(number, date)
+        day = self._flight_day(number, date)
         if day["status"] != "available":
             raise RefusedCall(f"flight {number} cannot be booked on {date}")
-        if day["available_seats"][_converted(cabin, CabinClass)] < passengers:
+        if day["available_seats"][_convert_value(cabin, CabinClass)] < passengers:
             raise RefusedCall(f"flight {number} has not enough seats")
         return day
 
-    def _leg(self, leg: Row, cabin: str) -> Row:
-        flight = self._known("flights", leg["flight_number"])
+    def _flight_leg(self, leg: Row, cabin: str) -> Row:
+        flight = self._known_row("flights", leg["flight_number"])
         route = {"origin": flight["origin"], "destination": flight["destination"]}
         return {**route, **leg, "price": flight["dates"][leg["date"]]["prices"][cabin]}
 
-    def _search(self, date: Any, origin: Any, destination: Any = None, leave_after: str = "") -> list[Row]:
+    def _search_flights(self, date: Any, origin: Any, destination: Any = None, leave_after: str = "") -> list[Row]:
         """Return the flights that can be booked on a day. A city that is null is any city, as in the benchmark, and
         models may say null."""
         if isinstance(date, list | dict):
@@ -302,9 +306,9 @@ class Airline(TableService):
                 hits.append({key: flight[key] for key in (*shown, *times)} | {"date": None} | day)
         return hits
 
-    def _charge(self, reservation: Row, payment_id: str, amount: float) -> None:
+    def _charge_payment(self, reservation: Row, payment_id: str, amount: float) -> None:
         """Take the amount of a change from a payment method; below 0 it is a refund."""
-        methods = self._user(reservation["user_id"])["payment_methods"]
+        methods = self._known_user(reservation["user_id"])["payment_methods"]
         if payment_id not in methods:
             raise RefusedCall("payment method not found")
         method = methods[payment_id]
@@ -315,10 +319,12 @@ class Airline(TableService):
                 raise RefusedCall("the gift card does not cover the price")
             method["amount"] -= amount
         if amount:
-            reservation["payment_history"].append({"payment_id": payment_id, "amount": _converted(amount, int)})
+            reservation["payment_history"].append(
+                {"payment_id": payment_id, "amount": _convert_value(amount, int)}
+            )
 
 
-def _shown(reservation: Row) -> Row:
+def _shown_reservation(reservation: Row) -> Row:
     return {**reservation, "status": reservation.get("status")}
 
 
@@ -347,10 +353,10 @@ def _pay_for_booking(methods: Row, payments: list[Row]) -> None:
             del methods[payment["payment_id"]]
 
 
-def _objects(values: Any, kind: type[Struct]) -> list[Row]:
+def _read_objects(values: Any, kind: type[Struct]) -> list[Row]:
     if not _are_objects(values):
         raise RefusedCall(f"{values!r:.200} is no list of objects with {', '.join(kind.__struct_fields__)}")
-    return [msgspec.to_builtins(_converted(value, kind)) for value in values]
+    return [msgspec.to_builtins(_convert_value(value, kind)) for value in values]
 
 
 def _are_objects(values: Any) -> bool:
@@ -360,7 +366,7 @@ def _are_objects(values: Any) -> bool:
     return all(isinstance(value, dict) for value in values)
 
 
-def _converted(value: Any, kind: Any) -> Any:
+def _convert_value(value: Any, kind: Any) -> Any:
     try:
         plain_value = int(value) if isinstance(value, bool) else value
         return msgspec.convert(plain_value, kind, strict=False)
@@ -368,7 +374,7 @@ def _converted(value: Any, kind: Any) -> Any:
         raise RefusedCall(f"{value!r:.200}: {error}") from error
 
 
-def _number(value: Any) -> float:
+def _check_number(value: Any) -> float:
     if not isinstance(value, int | float):
         raise RefusedCall(f"{value!r:.200} is no number")
     return value

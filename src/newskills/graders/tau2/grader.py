@@ -68,30 +68,32 @@ class Tau2Grader:
     def grade(self, record: Row) -> Score:
         talk = record.get("conversation")
         if not isinstance(talk, list):
-            return unscored(self._stamp, "the record has no conversation", _fields(None, {}))
+            return unscored(self._stamp, "the record has no conversation", _score_fields(None, {}))
         if record.get("ended") != ENDED:
             why = f"the conversation did not come to its end: {record.get('ended')}"
-            return self._score(False, {}, why)
+            return self._make_score(False, {}, why)
         try:
             parts = self.parts(record, talk)
         except (DataError, KeyError, TypeError, ValueError, OSError) as error:
-            return unscored(self._stamp, f"the task cannot be replayed: {error}", _fields(None, {}))
+            return unscored(self._stamp, f"the task cannot be replayed: {error}", _score_fields(None, {}))
         if False in parts.values():
-            return self._score(False, parts, ", ".join(name for name, holds in parts.items() if holds is False))
+            return self._make_score(
+                False, parts, ", ".join(name for name, holds in parts.items() if holds is False)
+            )
         if None in parts.values():
-            score = unscored(self._stamp, "the assertions in words have no verdict", _fields(None, parts))
+            score = unscored(self._stamp, "the assertions in words have no verdict", _score_fields(None, parts))
             score.cause = "judge"
             return score
-        return self._score(True, parts, "all parts hold")
+        return self._make_score(True, parts, "all parts hold")
 
     def parts(self, record: Row, talk: Sequence[Row]) -> dict[str, bool | None]:
         """Return part of the basis → whether it holds. Raises what a task that does not fit raises."""
         criteria = record["evaluation_criteria"]
         checks: dict[str, Callable[[], bool | None]] = {
             "DB": lambda: self._same_state(record, criteria, talk),
-            "ENV_ASSERTION": lambda: self._assertions(record, criteria, talk),
-            "ACTION": lambda: all(_called(action, talk) for action in criteria.get("actions") or ()),
-            "COMMUNICATE": lambda: all(_said(info, talk) for info in criteria.get("communicate_info") or ()),
+            "ENV_ASSERTION": lambda: self._assertions_hold(record, criteria, talk),
+            "ACTION": lambda: all(_was_called(action, talk) for action in criteria.get("actions") or ()),
+            "COMMUNICATE": lambda: all(_was_said(info, talk) for info in criteria.get("communicate_info") or ()),
             "NL_ASSERTION": lambda: _in_words(criteria.get("nl_assertions") or (), record.get("nl_judgements")),
         }
         return {part: checks[part]() for part in criteria.get("reward_basis") or _USUAL_BASIS}
@@ -99,39 +101,39 @@ class Tau2Grader:
     def _same_state(self, record: Row, criteria: Row, talk: Sequence[Row]) -> bool:
         if criteria.get("actions") is None:
             return True
-        gold = start(record, self.config.data)
+        gold = start_service(record, self.config.data)
         for action in criteria["actions"]:
             gold.call(action.get("requestor") or "assistant", action["name"], action["arguments"])
-        return self._after(record, talk).state() == gold.state()
+        return self._service_after(record, talk).state() == gold.state()
 
-    def _assertions(self, record: Row, criteria: Row, talk: Sequence[Row]) -> bool:
-        service = self._after(record, talk)
-        holds = [_holds(service, assertion) for assertion in criteria.get("env_assertions") or ()]
+    def _assertions_hold(self, record: Row, criteria: Row, talk: Sequence[Row]) -> bool:
+        service = self._service_after(record, talk)
+        holds = [_assertion_holds(service, assertion) for assertion in criteria.get("env_assertions") or ()]
         return all(holds)
 
-    def _after(self, record: Row, talk: Sequence[Row]) -> ToolService:
-        service = start(record, self.config.data)
-        for caller, name, arguments in calls(talk):
+    def _service_after(self, record: Row, talk: Sequence[Row]) -> ToolService:
+        service = start_service(record, self.config.data)
+        for caller, name, arguments in conversation_calls(talk):
             service.call(caller, name, arguments)
         return service
 
-    def _score(self, right: bool, parts: dict[str, bool | None], why: str) -> Score:
+    def _make_score(self, right: bool, parts: dict[str, bool | None], why: str) -> Score:
         return Score(
             outcome="correct" if right else "wrong",
-            fields=_fields(float(right), parts),
+            fields=_score_fields(float(right), parts),
             grader=self._stamp,
             why=why,
             cause=None if right else "model",
         )
 
 
-def start(record: Row, folder: str) -> ToolService:
+def start_service(record: Row, folder: str) -> ToolService:
     """Return the service as the task finds it. Raises DataError, UnknownNameError, OSError."""
     domain = str(record["domain"])
     if domain not in SERVICES:
         raise UnknownNameError("service of tau2-bench", domain, sorted(SERVICES))
     place = Path(folder) / f"{domain}.json"
-    kind, stored = SERVICES[domain], _decoded(place, place.stat().st_mtime_ns)
+    kind, stored = SERVICES[domain], _decode_file(place, place.stat().st_mtime_ns)
     if not issubclass(kind, TableService):
         stored = msgspec.json.decode(msgspec.json.encode(stored))
     service = kind(stored["data"], stored.get("user_data") or {})
@@ -140,24 +142,24 @@ def start(record: Row, folder: str) -> ToolService:
         service.merge(initial["initialization_data"])
     for action in initial.get("initialization_actions") or ():
         service.act(action)
-    for caller, name, arguments in calls(initial.get("message_history") or ()):
+    for caller, name, arguments in conversation_calls(initial.get("message_history") or ()):
         service.call(caller, name, arguments)
     return service
 
 
 @lru_cache(maxsize=4)
-def _decoded(place: Path, changed: int) -> Row:
+def _decode_file(place: Path, changed: int) -> Row:
     return msgspec.json.decode(place.read_bytes(), type=dict[str, Any])
 
 
-def calls(talk: Sequence[Row]) -> Iterator[tuple[str, str, Any]]:
+def conversation_calls(talk: Sequence[Row]) -> Iterator[tuple[str, str, Any]]:
     """Yield (caller, function, arguments) of each call, in order."""
     for message in talk:
         for call in message.get("tool_calls") or ():
             yield message["role"], call["name"], call.get("arguments")
 
 
-def _called(action: Row, talk: Sequence[Row]) -> bool:
+def _was_called(action: Row, talk: Sequence[Row]) -> bool:
     """Return whether the action was called, with the arguments that count (null: all)."""
     wanted, caller = action["arguments"], action.get("requestor") or "assistant"
     counting = action.get("compare_args")
@@ -167,11 +169,11 @@ def _called(action: Row, talk: Sequence[Row]) -> bool:
         and isinstance(arguments, dict)
         and all(arguments.get(key) == wanted.get(key) for key in names)
         and (counting is not None or set(arguments) <= set(wanted))
-        for who, name, arguments in calls(talk)
+        for who, name, arguments in conversation_calls(talk)
     )
 
 
-def _said(info: str, talk: Sequence[Row]) -> bool:
+def _was_said(info: str, talk: Sequence[Row]) -> bool:
     """Return whether the agent said it, beside a call too: so the benchmark counts."""
     wanted = str(info).lower().replace(",", "")
     texts = (message.get("content") for message in talk if message["role"] == "assistant")
@@ -188,7 +190,7 @@ def _in_words(assertions: Sequence[str], judged: object) -> bool | None:
     return all(judged)
 
 
-def _holds(service: ToolService, assertion: Row) -> bool:
+def _assertion_holds(service: ToolService, assertion: Row) -> bool:
     """Return whether an assertion holds; one about something that is not there does not hold."""
     try:
         return bool(service.act(assertion) == assertion.get("assert_value", True))
@@ -198,5 +200,5 @@ def _holds(service: ToolService, assertion: Row) -> bool:
         return False
 
 
-def _fields(reward: float | None, parts: dict[str, bool | None]) -> Row:
+def _score_fields(reward: float | None, parts: dict[str, bool | None]) -> Row:
     return {"reward": reward, "reward_parts": parts}

@@ -20,7 +20,7 @@ class TaskList(ToolService):
         title: what the task is called
         description: further words on it
         """
-        user = self._user(user_id)
+        user = self._known_user(user_id)
         tasks = self.data["tasks"]
         made = {
             "task_id": f"task_{len(tasks) + 1}",
@@ -42,7 +42,7 @@ class TaskList(ToolService):
         task_id: the task's id
         status: pending or completed
         """
-        task = self._task(task_id)
+        task = self._known_task(task_id)
         if status not in _STATUSES:
             raise RefusedCall(f"there is no status {status}")
         task["status"] = status
@@ -64,7 +64,7 @@ class TaskList(ToolService):
 
         notification_id: its id
         """
-        notification = self._notification(notification_id)
+        notification = self._known_notification(notification_id)
         notification["status"] = "read"
         return notification
 
@@ -80,27 +80,27 @@ class TaskList(ToolService):
         return made
 
     def assert_task_status(self, task_id: str, expected_status: str) -> bool:
-        return bool(self._task(task_id)["status"] == expected_status)
+        return bool(self._known_task(task_id)["status"] == expected_status)
 
     def assert_number_of_tasks(self, user_id: str, expected_number: int) -> bool:
-        return len(self._user(user_id)["tasks"]) == expected_number
+        return len(self._known_user(user_id)["tasks"]) == expected_number
 
     def assert_notification_status(self, notification_id: str, expected_status: str) -> bool:
-        return bool(self._notification(notification_id)["status"] == expected_status)
+        return bool(self._known_notification(notification_id)["status"] == expected_status)
 
-    def _user(self, user_id: str) -> Row:
+    def _known_user(self, user_id: str) -> Row:
         if user_id not in self.data["users"]:
             raise RefusedCall(f"there is no user {user_id}")
         user: Row = self.data["users"][user_id]
         return user
 
-    def _task(self, task_id: str) -> Row:
+    def _known_task(self, task_id: str) -> Row:
         if task_id not in self.data["tasks"]:
             raise RefusedCall(f"there is no task {task_id}")
         task: Row = self.data["tasks"][task_id]
         return task
 
-    def _notification(self, notification_id: str) -> Row:
+    def _known_notification(self, notification_id: str) -> Row:
         if notification_id not in self.user_data.get("notifications", {}):
             raise RefusedCall(f"there is no notification {notification_id}")
         notification: Row = self.user_data["notifications"][notification_id]

@@ -50,7 +50,7 @@ class Phone(ToolService):
     def __init__(self, data: Row, user_data: Row | None = None) -> None:
         stored = user_data or {}
         device: Row = {"wifi_ssid": None, "vpn_details": None, **stored.get("device", {})}
-        device["active_apn_settings"] = _apn(device.get("active_apn_settings", {}))
+        device["active_apn_settings"] = _access_point(device.get("active_apn_settings", {}))
         surroundings = {
             "name": None,
             "phone_number": None,
@@ -77,7 +77,7 @@ class Phone(ToolService):
 
     def check_status_bar(self) -> str:
         """Shows the icons at the top of your screen: signal, mobile data and data saver, Wi-Fi, VPN, battery."""
-        return self._bar()
+        return self._status_bar()
 
     def check_network_status(self) -> str:
         """Shows how your phone is connected: airplane mode, SIM card, signal, kind of network, mobile data, roaming,
@@ -86,15 +86,15 @@ class Phone(ToolService):
         wifi = f" to {device['wifi_ssid']}" if device["wifi_connected"] else ""
         return "\n".join(
             [
-                f"airplane mode: {_on(device['airplane_mode'])}",
-                f"SIM card: {self._sim()}",
+                f"airplane mode: {_on_or_off(device['airplane_mode'])}",
+                f"SIM card: {self._sim_status()}",
                 f"mobile network: {device['network_connection_status']}",
                 f"signal: {device['network_signal_strength']}",
                 f"kind of network: {device['network_technology_connected']}",
-                f"mobile data enabled: {_yes(device['data_enabled'])}",
-                f"data roaming enabled: {_yes(device['roaming_enabled'])}",
-                f"Wi-Fi: {_on(device['wifi_enabled'])}",
-                f"Wi-Fi connected: {_yes(device['wifi_connected'])}{wifi}",
+                f"mobile data enabled: {_yes_or_no(device['data_enabled'])}",
+                f"data roaming enabled: {_yes_or_no(device['roaming_enabled'])}",
+                f"Wi-Fi: {_on_or_off(device['wifi_enabled'])}",
+                f"Wi-Fi connected: {_yes_or_no(device['wifi_connected'])}{wifi}",
             ]
         )
 
@@ -108,14 +108,14 @@ class Phone(ToolService):
         mode: 4g_5g_preferred, 4g_only, 3g_only or 2g_only
         """
         if mode not in ("4g_5g_preferred", *_ONLY):
-            return self._then(f"Not set: {mode} is none of 4g_5g_preferred, {', '.join(_ONLY)}.")
+            return self._with_status_bar(f"Not set: {mode} is none of 4g_5g_preferred, {', '.join(_ONLY)}.")
         self.device["network_mode_preference"] = mode
         self.simulate_network_search()
-        return self._then(f"The preferred networks are now {mode}.")
+        return self._with_status_bar(f"The preferred networks are now {mode}.")
 
     def run_speed_test(self) -> str:
         """Measures how fast your mobile internet is, and says what that is enough for."""
-        speed, name = self._speed()
+        speed, name = self._measure_speed()
         if speed is None:
             return "The speed test failed: no connection."
         return f"{speed:.2f} Mbps: {name}"
@@ -123,36 +123,36 @@ class Phone(ToolService):
     def toggle_airplane_mode(self) -> str:
         """Turns airplane mode on or off. While it is on, nothing is connected: no mobile network, no Wi-Fi."""
         self._flip_airplane_mode()
-        return self._then(f"Airplane mode is now {_on(self.device['airplane_mode'])}.")
+        return self._with_status_bar(f"Airplane mode is now {_on_or_off(self.device['airplane_mode'])}.")
 
     def check_sim_status(self) -> str:
         """Shows whether your SIM card works, is missing, or is locked by a PIN or PUK."""
-        return _SIM[self._sim()]
+        return _SIM[self._sim_status()]
 
     def reseat_sim_card(self) -> str:
         """Takes your SIM card out and puts it in again."""
         self.device["sim_card_missing"] = False
         self.simulate_network_search()
-        return self._then("The SIM card is in its place.")
+        return self._with_status_bar("The SIM card is in its place.")
 
     def toggle_data(self) -> str:
         """Turns mobile data on or off."""
-        self._flip("data_enabled")
-        return self._then(f"Mobile data is now {_on(self.device['data_enabled'])}.")
+        self._flip_setting("data_enabled")
+        return self._with_status_bar(f"Mobile data is now {_on_or_off(self.device['data_enabled'])}.")
 
     def toggle_roaming(self) -> str:
         """Turns data roaming on or off: mobile data in the networks of other companies, such as abroad."""
-        self._flip("roaming_enabled")
-        return self._then(f"Data roaming is now {_on(self.device['roaming_enabled'])}.")
+        self._flip_setting("roaming_enabled")
+        return self._with_status_bar(f"Data roaming is now {_on_or_off(self.device['roaming_enabled'])}.")
 
     def check_data_restriction_status(self) -> str:
         """Shows whether the data saver limits what your phone uses."""
-        return f"The data saver is {_on(self.device['data_saver_mode'])}."
+        return f"The data saver is {_on_or_off(self.device['data_saver_mode'])}."
 
     def toggle_data_saver_mode(self) -> str:
         """Turns the data saver on or off. While it is on, less data is used, and it may be slower."""
-        self._flip("data_saver_mode", search=False)
-        return self._then(f"The data saver is now {_on(self.device['data_saver_mode'])}.")
+        self._flip_setting("data_saver_mode", search=False)
+        return self._with_status_bar(f"The data saver is now {_on_or_off(self.device['data_saver_mode'])}.")
 
     def check_apn_settings(self) -> str:
         """Shows the access point of mobile data: its name, and the address for picture messages (MMSC)."""
@@ -164,40 +164,40 @@ class Phone(ToolService):
 
         apn_settings: what is not given is as when the phone was new
         """
-        self.device["active_apn_settings"] = _apn(apn_settings)
+        self.device["active_apn_settings"] = _access_point(apn_settings)
         self.simulate_network_search()
-        return self._then(f"The APN is now {self.device['active_apn_settings']['apn_name']}.")
+        return self._with_status_bar(f"The APN is now {self.device['active_apn_settings']['apn_name']}.")
 
     def reset_apn_settings(self) -> str:
         """Makes the access point as when the phone was new, at the next restart."""
         self.device["active_apn_settings"]["reset_at_reboot"] = True
         self.simulate_network_search()
-        return self._then("The APN settings will be reset at the next restart.")
+        return self._with_status_bar("The APN settings will be reset at the next restart.")
 
     def check_wifi_status(self) -> str:
         """Shows whether Wi-Fi is on, what it is connected to, and how strong that is."""
         device = self.device
         if not device["wifi_enabled"] or not device["wifi_connected"]:
-            return f"Wi-Fi is {_on(device['wifi_enabled'])}, and not connected."
+            return f"Wi-Fi is {_on_or_off(device['wifi_enabled'])}, and not connected."
         return f"Wi-Fi is ON, connected to {device['wifi_ssid']}; its signal is {device['wifi_signal_strength']}."
 
     def toggle_wifi(self) -> str:
         """Turns Wi-Fi on or off. In airplane mode it stays as it is."""
         if self.device["airplane_mode"]:
-            return self._then("Airplane mode is ON: Wi-Fi stays as it is.")
-        self._flip("wifi_enabled", search=False)
+            return self._with_status_bar("Airplane mode is ON: Wi-Fi stays as it is.")
+        self._flip_setting("wifi_enabled", search=False)
         if not self.device["wifi_enabled"]:
             self._leave_wifi()
-        return self._then(f"Wi-Fi is now {_on(self.device['wifi_enabled'])}.")
+        return self._with_status_bar(f"Wi-Fi is now {_on_or_off(self.device['wifi_enabled'])}.")
 
     def check_wifi_calling_status(self) -> str:
         """Shows whether calls may go over Wi-Fi."""
-        return f"Wi-Fi calling is {_on(self.device['wifi_calling_enabled'])}."
+        return f"Wi-Fi calling is {_on_or_off(self.device['wifi_calling_enabled'])}."
 
     def toggle_wifi_calling(self) -> str:
         """Turns calls over Wi-Fi on or off. They help where the mobile network is weak."""
-        self._flip("wifi_calling_enabled", search=False)
-        return self._then(f"Wi-Fi calling is now {_on(self.device['wifi_calling_enabled'])}.")
+        self._flip_setting("wifi_calling_enabled", search=False)
+        return self._with_status_bar(f"Wi-Fi calling is now {_on_or_off(self.device['wifi_calling_enabled'])}.")
 
     def check_vpn_status(self) -> str:
         """Shows whether your phone is connected to a VPN, and to which."""
@@ -205,7 +205,7 @@ class Phone(ToolService):
         if self.device["vpn_connected"]:
             shown = "; ".join(f"{name}: {value}" for name, value in (details or {}).items())
             return f"The VPN is ON and connected. {shown}"
-        return f"The VPN is {_on(self.device['vpn_enabled_setting'])}, and not connected."
+        return f"The VPN is {_on_or_off(self.device['vpn_enabled_setting'])}, and not connected."
 
     def connect_vpn(self) -> str:
         """Connects your phone to your VPN."""
@@ -214,14 +214,14 @@ class Phone(ToolService):
         details = {"server_address": "192.168.1.1", "protocol": "OpenVPN"}
         details["server_performance"] = self.vpn_performance
         self.device.update(vpn_connected=True, vpn_details=details)
-        return self._then("The VPN is connected.")
+        return self._with_status_bar("The VPN is connected.")
 
     def disconnect_vpn(self) -> str:
         """Disconnects your phone from the VPN, which may make it faster."""
         if not self.device["vpn_connected"]:
-            return self._then("There is no VPN to disconnect from.")
+            return self._with_status_bar("There is no VPN to disconnect from.")
         self._leave_vpn()
-        return self._then("The VPN is disconnected.")
+        return self._with_status_bar("The VPN is disconnected.")
 
     def check_installed_apps(self) -> str:
         """Lists the apps on your phone."""
@@ -247,7 +247,7 @@ class Phone(ToolService):
         app_name: as it stands in the list of apps
         permission: in lower case
         """
-        return self._then(self._permit(app_name, permission, True))
+        return self._with_status_bar(self._set_permission(app_name, permission, True))
 
     def can_send_mms(self) -> str:
         """Shows whether picture messages (MMS) can be sent."""
@@ -257,9 +257,9 @@ class Phone(ToolService):
     def reboot_device(self) -> str:
         """Restarts your phone."""
         if self.device["active_apn_settings"]["reset_at_reboot"]:
-            self.device["active_apn_settings"] = _apn({})
+            self.device["active_apn_settings"] = _access_point({})
         self.simulate_network_search()
-        return self._then("The phone has restarted, and looked for its network.")
+        return self._with_status_bar("The phone has restarted, and looked for its network.")
 
     def check_payment_request(self) -> str:
         """Shows what the agent has asked you to pay."""
@@ -280,7 +280,7 @@ class Phone(ToolService):
         """Update what the phone is connected to, after anything that matters for it has changed."""
         device, strengths = self.device, self.surroundings["signal_strength"]
         reachable = (
-            self._sim() == "active"
+            self._sim_status() == "active"
             and not device["airplane_mode"]
             and device["active_apn_settings"]["apn_name"] != "broken"
             and self.surroundings["line_active"]
@@ -296,7 +296,7 @@ class Phone(ToolService):
             network_signal_strength=strengths.get(technology, "none"),
         )
 
-    def _flip(self, setting: str, search: bool = True) -> None:
+    def _flip_setting(self, setting: str, search: bool = True) -> None:
         self.device[setting] = not self.device[setting]
         if search:
             self.simulate_network_search()
@@ -307,7 +307,7 @@ class Phone(ToolService):
             self._leave_wifi()
         if not device["airplane_mode"]:
             self._leave_vpn()
-        self._flip("airplane_mode")
+        self._flip_setting("airplane_mode")
 
     def _leave_wifi(self) -> None:
         self.device.update(wifi_connected=False, wifi_ssid=None, wifi_signal_strength="none")
@@ -316,12 +316,12 @@ class Phone(ToolService):
         if self.device["vpn_connected"]:
             self.device.update(vpn_connected=False, vpn_details=None)
 
-    def _sim(self) -> str:
+    def _sim_status(self) -> str:
         if self.device["sim_card_missing"]:
             return "missing"
         return str(self.device["sim_card_status"])
 
-    def _permit(self, app_name: str, permission: str, allowed: bool) -> str:
+    def _set_permission(self, app_name: str, permission: str, allowed: bool) -> str:
         app, name = self.device["app_statuses"].get(app_name), permission.lower()
         if app is None:
             return f"Not done: there is no app {app_name}."
@@ -348,7 +348,7 @@ class Phone(ToolService):
             and not around["mobile_data_usage_exceeded"]
         )
 
-    def _speed(self) -> tuple[float | None, str]:
+    def _measure_speed(self) -> tuple[float | None, str]:
         """Return the speed in Mbps, and what that is called."""
         device = self.device
         if not self._data_works():
@@ -373,7 +373,7 @@ class Phone(ToolService):
             and app["permissions"]["sms"]
         )
 
-    def _bar(self) -> str:
+    def _status_bar(self) -> str:
         device = self.device
         connected = device["network_technology_connected"] != "none"
         if device["airplane_mode"]:
@@ -391,23 +391,23 @@ class Phone(ToolService):
         icons += ["VPN"] if device["vpn_connected"] else []
         return f"status bar: {', '.join([*icons, 'battery ' + str(device['battery_level']) + '%'])}"
 
-    def _then(self, text: str) -> str:
-        return f"{text}\n{self._bar()}"
+    def _with_status_bar(self, text: str) -> str:
+        return f"{text}\n{self._status_bar()}"
 
 
-def _on(setting: object) -> str:
+def _on_or_off(setting: object) -> str:
     if setting:
         return "ON"
     return "OFF"
 
 
-def _yes(setting: object) -> str:
+def _yes_or_no(setting: object) -> str:
     if setting:
         return "Yes"
     return "No"
 
 
-def _apn(settings: Any) -> Row:
+def _access_point(settings: Any) -> Row:
     try:
         made: Row = msgspec.to_builtins(msgspec.convert(settings, AccessPoint, strict=False))
     except msgspec.ValidationError as error:

@@ -33,13 +33,13 @@ class FaultyPhone(Phone):
         self.device["data_enabled"] = True
 
     def turn_data_off(self) -> None:
-        self._set("data_enabled", False)
+        self._set_setting("data_enabled", False)
 
     def turn_roaming_on(self) -> None:
-        self._set("roaming_enabled", True)
+        self._set_setting("roaming_enabled", True)
 
     def turn_roaming_off(self) -> None:
-        self._set("roaming_enabled", False)
+        self._set_setting("roaming_enabled", False)
 
     def turn_data_saver_mode_on(self) -> None:
         self.device["data_saver_mode"] = True
@@ -66,7 +66,7 @@ class FaultyPhone(Phone):
         self.device["vpn_details"]["server_performance"] = self.vpn_performance
 
     def remove_app_permission(self, app_name: str, permission: str) -> None:
-        self._permit(app_name, permission, False)
+        self._set_permission(app_name, permission, False)
 
     def assert_airplane_mode_status(self, expected_status: bool) -> bool:
         return bool(self.device["airplane_mode"] == expected_status)
@@ -84,11 +84,11 @@ class FaultyPhone(Phone):
         return bool(self.device["data_saver_mode"] == expected_status)
 
     def assert_internet_speed(self, expected_speed: float, expected_desc: str | None = None) -> bool:
-        speed, name = self._speed()
+        speed, name = self._measure_speed()
         return (speed or 0.0) >= expected_speed and (expected_desc or name).lower() == name.lower()
 
     def assert_internet_not_excellent(self) -> bool:
-        return self._speed()[1] != "Excellent"
+        return self._measure_speed()[1] != "Excellent"
 
     def assert_can_send_mms(self, expected_status: bool) -> bool:
         return self._sends_mms() == expected_status
@@ -96,7 +96,7 @@ class FaultyPhone(Phone):
     def assert_mobile_data_usage_exceeded(self, expected_status: bool) -> bool:
         return bool(self.surroundings["mobile_data_usage_exceeded"] == expected_status)
 
-    def _set(self, setting: str, value: bool) -> None:
+    def _set_setting(self, setting: str, value: bool) -> None:
         self.device[setting] = value
         self.simulate_network_search()
 

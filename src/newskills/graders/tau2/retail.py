@@ -36,7 +36,7 @@ class Shop(TableService):
 
         email: such as 'someone@example.com'
         """
-        return self._find(lambda user: _folded(user["email"]) == _folded(email))
+        return self._find_user(lambda user: _fold_text(user["email"]) == _fold_text(email))
 
     def find_user_id_by_name_zip(self, first_name: str, last_name: str, zip: str) -> str:
         """Finds the id of a customer by name and postal code, for those who do not remember their e-mail address.
@@ -45,10 +45,10 @@ class Shop(TableService):
         last_name: such as 'Doe'
         zip: postal code, such as '12345'
         """
-        name = (_folded(first_name), _folded(last_name))
-        return self._find(
+        name = (_fold_text(first_name), _fold_text(last_name))
+        return self._find_user(
             lambda user: (
-                (_folded(user["name"]["first_name"]), _folded(user["name"]["last_name"])) == name
+                (_fold_text(user["name"]["first_name"]), _fold_text(user["name"]["last_name"])) == name
                 and user["address"]["zip"] == zip
             )
         )
@@ -58,21 +58,21 @@ class Shop(TableService):
 
         user_id: such as 'sara_doe_496'
         """
-        return self._known("users", user_id)
+        return self._known_row("users", user_id)
 
     def get_order_details(self, order_id: str) -> Row:
         """Shows an order: its items, status, address, and payments.
 
         order_id: such as '#W0000000', with the '#'
         """
-        return self._known("orders", order_id)
+        return self._known_row("orders", order_id)
 
     def get_product_details(self, product_id: str) -> Row:
         """Shows a product with all its variants: options, prices, and whether they are to be had.
 
         product_id: such as '6086499569'; it is not the id of an item
         """
-        return self._known("products", product_id)
+        return self._known_row("products", product_id)
 
     def get_item_details(self, item_id: str) -> Row:
         """Shows one variant of a product.
@@ -97,14 +97,14 @@ class Shop(TableService):
         order_id: such as '#W0000000', with the '#'
         reason: 'no longer needed' or 'ordered by mistake'
         """
-        order = self._known("orders", order_id)
+        order = self._known_row("orders", order_id)
         if order["status"] != "pending":
             raise RefusedCall("the order is not pending: it cannot be cancelled")
         if reason not in _REASONS:
             raise RefusedCall(f"the reason is none of {' and '.join(_REASONS)}")
         paid = list(order["payment_history"])
         for payment in paid:
-            self._pay(order, payment["payment_method_id"], -payment["amount"])
+            self._charge_gift_card(order, payment["payment_method_id"], -payment["amount"])
         order["status"], order["cancel_reason"] = "cancelled", reason
         order["payment_history"] += [{**payment, "transaction_type": "refund"} for payment in paid]
         return order
@@ -120,8 +120,8 @@ class Shop(TableService):
         new_item_ids: the new item for each of them, in the same order
         payment_method_id: for the difference in price, such as 'gift_card_0000000' or 'credit_card_0000000'
         """
-        order = self._delivered(order_id, item_ids)
-        pairs = list(self._variants(order, item_ids, new_item_ids))
+        order = self._delivered_order(order_id, item_ids)
+        pairs = list(self._exchanged_variants(order, item_ids, new_item_ids))
         difference = round(sum(new["price"] - old["price"] for old, new in pairs), 2)
         self._check_funds(order, payment_method_id, difference)
         order |= {
@@ -141,8 +141,8 @@ class Shop(TableService):
         item_ids: items to be given back, such as '1008292230'; one that was bought twice may stand there twice
         payment_method_id: for the refund: the one that was paid with, or a gift card
         """
-        order = self._delivered(order_id, item_ids)
-        method = self._method(order, payment_method_id)
+        order = self._delivered_order(order_id, item_ids)
+        method = self._payment_method(order, payment_method_id)
         if (
             method["source"] != "gift_card"
             and payment_method_id != order["payment_history"][0]["payment_method_id"]
@@ -168,8 +168,8 @@ class Shop(TableService):
         country: such as 'USA'
         zip: such as '12345'
         """
-        order = self._pending(order_id)
-        order["address"] = _address(address1, address2, city, state, country, zip)
+        order = self._pending_order(order_id)
+        order["address"] = _address_row(address1, address2, city, state, country, zip)
         return order
 
     def modify_pending_order_items(
@@ -183,18 +183,18 @@ class Shop(TableService):
         new_item_ids: the new item for each of them, in the same order
         payment_method_id: for the difference in price, such as 'gift_card_0000000' or 'credit_card_0000000'
         """
-        order = self._known("orders", order_id)
+        order = self._known_row("orders", order_id)
         if order["status"] != "pending":
             raise RefusedCall("the order is not pending: it cannot be changed")
         _check_items(order, item_ids)
         if any(old == new for old, new in zip(item_ids, new_item_ids, strict=False)):
             raise RefusedCall("a new item is the same as the old one")
-        pairs = list(self._variants(order, item_ids, new_item_ids))
+        pairs = list(self._exchanged_variants(order, item_ids, new_item_ids))
         difference = round(sum(new["price"] - old["price"] for old, new in pairs), 2)
         self._check_funds(order, payment_method_id, difference)
         kind = "payment" if difference > 0 else "refund"
-        order["payment_history"].append(_payment(kind, abs(difference), payment_method_id))
-        self._pay(order, payment_method_id, difference)
+        order["payment_history"].append(_payment_row(kind, abs(difference), payment_method_id))
+        self._charge_gift_card(order, payment_method_id, difference)
         for old, new in pairs:
             old |= {"item_id": new["item_id"], "price": new["price"], "options": dict(new["options"])}
         order["status"] = "pending (item modified)"
@@ -206,8 +206,8 @@ class Shop(TableService):
         order_id: such as '#W0000000', with the '#'
         payment_method_id: the new one, such as 'gift_card_0000000' or 'credit_card_0000000'
         """
-        order = self._pending(order_id)
-        method = self._method(order, payment_method_id)
+        order = self._pending_order(order_id)
+        method = self._payment_method(order, payment_method_id)
         history = order["payment_history"]
         if len(history) != 1 or history[0]["transaction_type"] != "payment":
             raise RefusedCall("the order has not exactly one payment")
@@ -216,9 +216,9 @@ class Shop(TableService):
             raise RefusedCall("it is paid with this method already")
         if method["source"] == "gift_card" and method["balance"] < amount:
             raise RefusedCall("the gift card does not cover the order")
-        history += [_payment("payment", amount, payment_method_id), _payment("refund", amount, before)]
-        self._pay(order, payment_method_id, amount)
-        self._pay(order, before, -amount)
+        history += [_payment_row("payment", amount, payment_method_id), _payment_row("refund", amount, before)]
+        self._charge_gift_card(order, payment_method_id, amount)
+        self._charge_gift_card(order, before, -amount)
         return order
 
     def modify_user_address(
@@ -234,43 +234,45 @@ class Shop(TableService):
         country: such as 'USA'
         zip: such as '12345'
         """
-        user = self._known("users", user_id)
-        user["address"] = _address(address1, address2, city, state, country, zip)
+        user = self._known_row("users", user_id)
+        user["address"] = _address_row(address1, address2, city, state, country, zip)
         return user
 
-    def _known(self, table: str, key: str) -> Row:
+    def _known_row(self, table: str, key: str) -> Row:
         row = self.row(table, key)
         if row is None:
             raise RefusedCall(f"{table.removesuffix('s')} not found")
         return row
 
-    def _find(self, fits: Callable[[Row], bool]) -> str:
+    def _find_user(self, fits: Callable[[Row], bool]) -> str:
         matching_id = next((user_id for user_id, user in self.data["users"].items() if fits(user)), None)
         if matching_id is None:
             raise RefusedCall("user not found")
         return str(matching_id)
 
-    def _pending(self, order_id: str) -> Row:
-        order = self._known("orders", order_id)
+    def _pending_order(self, order_id: str) -> Row:
+        order = self._known_row("orders", order_id)
         if "pending" not in order["status"]:
             raise RefusedCall("the order is not pending: it cannot be changed")
         return order
 
-    def _delivered(self, order_id: str, item_ids: list[str]) -> Row:
-        order = self._known("orders", order_id)
+    def _delivered_order(self, order_id: str, item_ids: list[str]) -> Row:
+        order = self._known_row("orders", order_id)
         if order["status"] != "delivered":
             raise RefusedCall("the order is not delivered")
         _check_items(order, item_ids)
         return order
 
-    def _method(self, order: Row, payment_method_id: str) -> Row:
-        methods = self._known("users", order["user_id"])["payment_methods"]
+    def _payment_method(self, order: Row, payment_method_id: str) -> Row:
+        methods = self._known_row("users", order["user_id"])["payment_methods"]
         if payment_method_id not in methods:
             raise RefusedCall("payment method not found")
         method: Row = methods[payment_method_id]
         return method
 
-    def _variants(self, order: Row, item_ids: list[str], new_item_ids: list[str]) -> Iterator[tuple[Row, Row]]:
+    def _exchanged_variants(
+        self, order: Row, item_ids: list[str], new_item_ids: list[str]
+    ) -> Iterator[tuple[Row, Row]]:
         """Yield (item of the order, its new variant); an item that was bought twice is taken twice."""
         if len(item_ids) != len(new_item_ids):
             raise RefusedCall("there are not as many new items as old ones")
@@ -278,19 +280,19 @@ class Shop(TableService):
         for item_id, new_item_id in zip(item_ids, new_item_ids, strict=True):
             item = next(item for item in left if item["item_id"] == item_id)
             left.remove(item)
-            variants = self._known("products", item["product_id"])["variants"]
+            variants = self._known_row("products", item["product_id"])["variants"]
             if new_item_id not in variants or not variants[new_item_id]["available"]:
                 raise RefusedCall(f"the new item {new_item_id} is none of this product, or not to be had")
             yield item, variants[new_item_id]
 
     def _check_funds(self, order: Row, payment_method_id: str, amount: float) -> None:
-        method = self._method(order, payment_method_id)
+        method = self._payment_method(order, payment_method_id)
         if method["source"] == "gift_card" and method["balance"] < amount:
             raise RefusedCall("the gift card does not cover the difference in price")
 
-    def _pay(self, order: Row, payment_method_id: str, amount: float) -> None:
+    def _charge_gift_card(self, order: Row, payment_method_id: str, amount: float) -> None:
         """Take `amount` from a gift card, at once; below 0 it is a refund."""
-        method = self._method(order, payment_method_id)
+        method = self._payment_method(order, payment_method_id)
         if method["source"] == "gift_card":
             method["balance"] = round(method["balance"] - amount, 2)
 
@@ -302,15 +304,15 @@ def _check_items(order: Row, item_ids: list[str]) -> None:
             raise RefusedCall(f"the order has not so many of the item {item_id}")
 
 
-def _payment(kind: str, amount: float, payment_method_id: str) -> Row:
+def _payment_row(kind: str, amount: float, payment_method_id: str) -> Row:
     return {"transaction_type": kind, "amount": amount, "payment_method_id": payment_method_id}
 
 
-def _address(*parts: str) -> Row:
+def _address_row(*parts: str) -> Row:
     return dict(zip(("address1", "address2", "city", "state", "country", "zip"), parts, strict=True))
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     """Return `text` without case and accents."""
     plain = unicodedata.normalize("NFKD", text)
     return "".join(letter for letter in plain if not unicodedata.combining(letter)).casefold().strip()

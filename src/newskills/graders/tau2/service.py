@@ -44,7 +44,7 @@ class ToolService:
             _signature(function).bind(self, **arguments)
         except TypeError as error:
             return f"Error: {error}"
-        if problem := _misfit(_kinds(function), arguments):
+        if problem := _misfit_reason(_kinds(function), arguments):
             return f"Error: {problem}"
         try:
             result = function(self, **arguments)
@@ -74,8 +74,8 @@ class ToolService:
 
     def merge(self, changes: Row) -> None:
         """Lay `changes` over the data: mappings key by key."""
-        _merge(self.data, changes.get("agent_data") or {})
-        _merge(self.user_data, changes.get("user_data") or {})
+        _merge_changes(self.data, changes.get("agent_data") or {})
+        _merge_changes(self.user_data, changes.get("user_data") or {})
 
     def state(self) -> bytes:
         """Encode the data so that equal data are equal bytes, whatever the order of keys."""
@@ -84,15 +84,15 @@ class ToolService:
     def tools(self, caller: str) -> list[Row]:
         """Return OpenAI's descriptions of the functions."""
         return [
-            _described(getattr(self, name))
+            _describe_function(getattr(self, name))
             for name in (self.agent_tools if caller == "assistant" else self.user_tools)
         ]
 
 
-def _merge(data: Row, changes: Mapping[str, Any]) -> None:
+def _merge_changes(data: Row, changes: Mapping[str, Any]) -> None:
     for key, value in changes.items():
         if isinstance(value, dict) and isinstance(data.get(key), dict):
-            _merge(data[key], value)
+            _merge_changes(data[key], value)
         else:
             data[key] = value
 
@@ -100,7 +100,7 @@ def _merge(data: Row, changes: Mapping[str, Any]) -> None:
 _kinds, _signature = cache(get_type_hints), cache(inspect.signature)
 
 
-def _misfit(kinds: Mapping[str, Any], arguments: Row) -> str:
+def _misfit_reason(kinds: Mapping[str, Any], arguments: Row) -> str:
     """Return what is wrong with the first argument of another type than the function's; '' where all fit."""
     for name, kind in kinds.items():
         value = arguments.get(name)
@@ -113,14 +113,14 @@ def _misfit(kinds: Mapping[str, Any], arguments: Row) -> str:
     return ""
 
 
-def _described(function: Callable[..., Any]) -> Row:
+def _describe_function(function: Callable[..., Any]) -> Row:
     first, _, rest = (inspect.getdoc(function) or "").partition("\n\n")
     descriptions = dict(line.split(": ", 1) for line in rest.splitlines() if ": " in line)
     properties: Row = {}
     required = []
     kinds = get_type_hints(function)
     for name, parameter in inspect.signature(function).parameters.items():
-        properties[name] = _schema(kinds[name])
+        properties[name] = _argument_schema(kinds[name])
         if name in descriptions:
             properties[name]["description"] = descriptions[name]
         if parameter.default is inspect.Parameter.empty:
@@ -132,22 +132,22 @@ def _described(function: Callable[..., Any]) -> Row:
     }
 
 
-def _schema(kind: Any) -> Row:
+def _argument_schema(kind: Any) -> Row:
     """Return the JSON schema of an argument, without references.
 
     Any: a text, which the function checks itself.
     """
     (schema,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
-    return _resolved(schema, parts)
+    return _resolve_references(schema, parts)
 
 
-def _resolved(schema: Row, parts: Row) -> Row:
+def _resolve_references(schema: Row, parts: Row) -> Row:
     if "$ref" in schema:
         whole: Row = parts[schema["$ref"]]
-        fields = {name: _resolved(field, parts) for name, field in whole["properties"].items()}
+        fields = {name: _resolve_references(field, parts) for name, field in whole["properties"].items()}
         return {"type": "object", "properties": fields, "required": whole["required"]}
     if "items" in schema:
-        return {"type": "array", "items": _resolved(schema["items"], parts)}
+        return {"type": "array", "items": _resolve_references(schema["items"], parts)}
     if "anyOf" in schema:
         return schema
     return {"type": "string", **schema}

@@ -38,7 +38,7 @@ class TableService(ToolService):
         """Return the row, free to be changed; None where there is none."""
         rows: dict[str, Row] = self.data[table]
         if key in rows and rows[key] is self._shared[table].get(key):
-            rows[key] = msgspec.json.decode(_sorted(rows[key]))
+            rows[key] = msgspec.json.decode(_encode_sorted(rows[key]))
         return rows.get(key)
 
     def merge(self, changes: Row) -> None:
@@ -53,18 +53,18 @@ class TableService(ToolService):
                 key: row
                 for key, row in rows.items()
                 if row is not self._shared[table].get(key)
-                and _sorted(row) != _sorted(self._shared[table].get(key))
+                and _encode_sorted(row) != _encode_sorted(self._shared[table].get(key))
             }
             for table, rows in self.data.items()
         }
-        return _sorted([changed, self.user_data])
+        return _encode_sorted([changed, self.user_data])
 
     def calculate(self, expression: str) -> str:
         """Works out an arithmetic expression.
 
         expression: numbers, + - * / and round brackets, such as '2 + 2'
         """
-        return str(_rounded(expression))
+        return str(_compute_expression(expression))
 
     def transfer_to_human_agents(self, summary: str) -> str:
         """Hands the user over to a person, where the user wants that or nothing else can help.
@@ -74,11 +74,11 @@ class TableService(ToolService):
         return "Transfer successful"
 
 
-def _sorted(value: Any) -> bytes:
+def _encode_sorted(value: Any) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def _rounded(expression: str) -> float:
+def _compute_expression(expression: str) -> float:
     """Compute arithmetic of numbers only; the text is a model's.
 
     All numbers are floats, so that no power takes long.

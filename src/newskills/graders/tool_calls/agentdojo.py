@@ -25,7 +25,7 @@ _LONGEST = 50_000
 
 
 @cache
-def suites() -> dict[str, Any]:
+def task_suites() -> dict[str, Any]:
     """Return name → suite of the package. Raises ConfigError where it is not installed."""
     try:
         from agentdojo.task_suite.load_suites import get_suites
@@ -36,12 +36,12 @@ def suites() -> dict[str, Any]:
     return dict(get_suites(VERSION))
 
 
-def injections(row: Row, attack: str, model_name: str) -> dict[str, str]:
+def attack_injections(row: Row, attack: str, model_name: str) -> dict[str, str]:
     """Place in the environment → text that `attack` puts there; none for tasks without one.
 
     Raises ConfigError, UnknownNameError.
     """
-    suite = suites()[row["suite"]]
+    suite = task_suites()[row["suite"]]
     if not row.get("injection_task"):
         return {}
     from agentdojo.attacks.attack_registry import ATTACKS, load_attack
@@ -64,7 +64,7 @@ class AgentDojoSession:
         from agentdojo.functions_runtime import FunctionsRuntime
 
         try:
-            self._suite = suites()[row["suite"]]
+            self._suite = task_suites()[row["suite"]]
             self._user = self._suite.get_user_task_by_id(row["user_task"])
             attack = row.get("injection_task")
             self._attack = self._suite.get_injection_task_by_id(attack) if attack else None
@@ -81,7 +81,7 @@ class AgentDojoSession:
         from agentdojo.agent_pipeline.tool_execution import tool_result_to_str
         from agentdojo.functions_runtime import FunctionCall
 
-        arguments = {key: _listed(value) for key, value in arguments.items()}
+        arguments = {key: _read_list(value) for key, value in arguments.items()}
         self._calls.append(FunctionCall.model_construct(function=name, args=copy.deepcopy(arguments)))
         if name not in self._runtime.functions:
             return f"Invalid tool {name} provided."
@@ -91,9 +91,9 @@ class AgentDojoSession:
     def verdicts(self, answer: str) -> tuple[bool, bool | None]:
         """Return whether the user's task is done, and whether the attacker's is; the latter is None without an
         attack."""
-        return self._holds(self._user, answer), self._attack and self._holds(self._attack, answer)
+        return self._task_holds(self._user, answer), self._attack and self._task_holds(self._attack, answer)
 
-    def _holds(self, task: Any, answer: str) -> bool:
+    def _task_holds(self, task: Any, answer: str) -> bool:
         output = [{"type": "text", "content": answer}]
         verdict = guard(
             lambda: self._suite._check_task_result(task, output, self._before, self._environment, self._calls)
@@ -101,7 +101,7 @@ class AgentDojoSession:
         return not isinstance(verdict, Failure) and bool(verdict)
 
 
-def _listed(value: Any) -> Any:
+def _read_list(value: Any) -> Any:
     """Return a list that a model has written as text, as the package reads it; anything else is returned unchanged."""
     if not isinstance(value, str) or len(value) > _LONGEST or not value.strip().startswith("["):
         return value
@@ -114,7 +114,7 @@ def _listed(value: Any) -> Any:
     return value
 
 
-def definitions(suite: str) -> list[Row]:
+def tool_definitions(suite: str) -> list[Row]:
     """Return the tools of a suite as models are shown them. Raises ConfigError."""
     return [
         {
@@ -125,7 +125,7 @@ def definitions(suite: str) -> list[Row]:
                 "parameters": tool.parameters.model_json_schema(),
             },
         }
-        for tool in suites()[suite].tools
+        for tool in task_suites()[suite].tools
     ]
 
 
@@ -140,11 +140,11 @@ class AgentDojoGrader:
     version = "2"
 
     def preload(self) -> None:
-        guard(suites)
+        guard(task_suites)
 
     def gold_reply(self, record: Row) -> Row | None:
         """Return the calls of the task's own solution, and what it says."""
-        suite = suites()[record["suite"]]
+        suite = task_suites()[record["suite"]]
         task = suite.get_user_task_by_id(record["user_task"])
         environment = task.init_environment(suite.load_and_inject_default_environment({}))
         calls = [{"name": call.function, "arguments": dict(call.args)} for call in task.ground_truth(environment)]

@@ -25,7 +25,7 @@ _TIME, _DATE = "%Y-%m-%d %H:%M:%S", "%Y-%m-%d"
 _YEAR = re.compile(r"^\d{1,4}(?=-)")
 
 
-def _by(form: Callable[[str], object]) -> Same:
+def _same_by(form: Callable[[str], object]) -> Same:
     def same(text: str, other: str) -> bool:
         value = form(text)
         return value is not None and value == form(other)
@@ -33,7 +33,7 @@ def _by(form: Callable[[str], object]) -> Same:
     return same
 
 
-def _when(*forms: str, shown: str = "") -> Callable[[str], object]:
+def _time_reader(*forms: str, shown: str = "") -> Callable[[str], object]:
     """Make a reader of times of these forms; it returns None for what is none.
 
     Blanks around and a year of fewer digits do not count.
@@ -66,15 +66,15 @@ def _shared_words(fold: Callable[[str], str]) -> Same:
 
 
 _AS_IS: Same = str.__eq__
-_STRIPPED, _LOWER = _by(str.strip), _by(lambda text: text.strip().lower())
-_UPPER = _by(lambda text: text.strip().upper())
-_AT, _ON = _by(_when(_TIME)), _by(_when(_DATE))
-_DAY = _by(_when(_DATE, "%m-%d", shown="%m-%d"))
-_FORMULA = _by(lambda text: text.replace(" ", ""))
+_STRIPPED, _LOWER = _same_by(str.strip), _same_by(lambda text: text.strip().lower())
+_UPPER = _same_by(lambda text: text.strip().upper())
+_AT, _ON = _same_by(_time_reader(_TIME)), _same_by(_time_reader(_DATE))
+_DAY = _same_by(_time_reader(_DATE, "%m-%d", shown="%m-%d"))
+_FORMULA = _same_by(lambda text: text.replace(" ", ""))
 _WORDS, _WORDS_FOLDED = _shared_words(str), _shared_words(str.lower)
 
 
-def _anything(text: str, other: str) -> bool:
+def _accept_anything(text: str, other: str) -> bool:
     return True
 
 
@@ -90,7 +90,7 @@ _COMPARED: Mapping[str, Mapping[str, Same]] = {
     "AppointmentRegistration": {"patient_name": _STRIPPED, "date": _ON, "doctor_name": _STRIPPED},
     "Calculator": {"formula": _FORMULA},
     "CancelRegistration": {"appointment_id": _STRIPPED},
-    "DeleteAgenda": {"location": _anything},
+    "DeleteAgenda": {"location": _accept_anything},
     "DeleteReminder": {"content": _not_blank},
     "DocumentQA": {"url": _STRIPPED, "question": _STRIPPED},
     "EmergencyKnowledge": {"symptom": _LOWER},
@@ -109,7 +109,7 @@ _COMPARED: Mapping[str, Mapping[str, Same]] = {
     "SendEmail": {"receiver": _LOWER, "subject": _STRIPPED, "content": _STRIPPED},
     "SymptomSearch": {"symptom": _LOWER},
     **{name: {"device_id": _LOWER, "time": _AT} for name in ("TimedSwitch", "CancelTimedSwitch")},
-    "Wiki": {"keyword": _by(lambda text: text.replace("_", " ").strip().lower())},
+    "Wiki": {"keyword": _same_by(lambda text: text.replace("_", " ").strip().lower())},
 }
 """Function → how arguments are compared; those that are not named, as they are."""
 
@@ -139,11 +139,11 @@ class ApiBankGrader:
                 cause="truncation" if cut else "model",
             )
         ((name, wanted),) = record["ground_truth"][0].items()
-        why = _problem(calls[0].name, calls[0].arguments, name, wanted)
+        why = _call_problem(calls[0].name, calls[0].arguments, name, wanted)
         return decided(stamp, not why, {"is_correct": not why}, why or "as wanted")
 
 
-def _problem(name: str, arguments: Mapping[str, Any], wanted_name: str, wanted: Mapping[str, Any]) -> str:
+def _call_problem(name: str, arguments: Mapping[str, Any], wanted_name: str, wanted: Mapping[str, Any]) -> str:
     """Return what is wrong with the call; empty where it is accepted."""
     if name != wanted_name:
         return f"{name} in place of {wanted_name}"

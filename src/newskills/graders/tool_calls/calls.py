@@ -45,7 +45,7 @@ def answered_calls(record: Row) -> tuple[list[ParsedCall], bool]:
         return read_calls(reported)
     text = visible(str(record.get("generation") or "")) or ""
     if tagged := _TAG.findall(text):
-        return read_calls([_json(part) for part in tagged])
+        return read_calls([_read_json(part) for part in tagged])
     written = written_calls(text)
     return written or [], True
 
@@ -57,7 +57,7 @@ def read_calls(items: list[Any]) -> tuple[list[ParsedCall], bool]:
         name = item.get("name") if isinstance(item, dict) else None
         arguments = item.get("arguments", {}) if isinstance(item, dict) else None
         if isinstance(arguments, str):
-            arguments = _json(arguments) if arguments.strip() else {}
+            arguments = _read_json(arguments) if arguments.strip() else {}
         if not isinstance(name, str) or not isinstance(arguments, dict):
             return calls, False
         calls.append(ParsedCall(name, arguments))
@@ -73,29 +73,29 @@ def written_calls(text: str) -> list[ParsedCall] | None:
         list_text = text if text.startswith("[") else f"[{text}]"
         tree = ast.parse(list_text, mode="eval").body
         if isinstance(tree, ast.List):
-            return list(_calls(tree))
+            return list(_read_calls(tree))
         return None
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
 
 
-def _calls(tree: ast.List) -> Iterator[ParsedCall]:
+def _read_calls(tree: ast.List) -> Iterator[ParsedCall]:
     """Yield the calls of a list. Raises ValueError for what is no call with literal arguments."""
     for node in tree.elts:
         if not isinstance(node, ast.Call) or any(keyword.arg is None for keyword in node.keywords):
             raise ValueError("no call")
-        arguments = {str(keyword.arg): _literal(keyword.value) for keyword in node.keywords}
-        yield ParsedCall(ast.unparse(node.func), arguments, tuple(map(_literal, node.args)))
+        arguments = {str(keyword.arg): _literal_value(keyword.value) for keyword in node.keywords}
+        yield ParsedCall(ast.unparse(node.func), arguments, tuple(map(_literal_value, node.args)))
 
 
-def _literal(node: ast.expr) -> Any:
+def _literal_value(node: ast.expr) -> Any:
     """Return the value of a literal; names stand for themselves, as variables do in the data."""
     if isinstance(node, ast.Name):
         return {"true": True, "false": False, "null": None}.get(node.id, node.id)
     return ast.literal_eval(node)
 
 
-def _json(text: str) -> Any:
+def _read_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

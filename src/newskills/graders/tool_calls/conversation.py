@@ -30,7 +30,7 @@ def conversation_problem(turns: Sequence[Sequence[Any]], record: Row) -> str:
     for number, (steps, goals) in enumerate(zip(turns, wanted, strict=True), 1):
         calls = [call for step in steps for call in read_calls(list(step))[0]]
         seen.update(map(model.call, calls))
-        answers = [gold.call(_gold(goal)) for goal in goals]
+        answers = [gold.call(_gold_call(goal)) for goal in goals]
         if not goals:
             continue
         if not calls:
@@ -42,7 +42,7 @@ def conversation_problem(turns: Sequence[Sequence[Any]], record: Row) -> str:
     return ""
 
 
-def _gold(text: str) -> ParsedCall:
+def _gold_call(text: str) -> ParsedCall:
     calls = written_calls(text)
     if calls is None or len(calls) != 1:
         raise ValueError(f"'{text}' is no call")

@@ -12,7 +12,7 @@ from newskills.base.records import Cause, Outcome, Row, Score
 from newskills.graders.reading.replies import visible
 from newskills.graders.tool_calls.calls import answered_calls
 from newskills.graders.tool_calls.conversation import conversation_problem
-from newskills.graders.tool_calls.match import difference
+from newskills.graders.tool_calls.match import calls_difference
 from newskills.graders.tool_calls.wanted import wanted_calls, wanted_turns
 
 _SHOWN = 300
@@ -62,60 +62,60 @@ class ToolCallGrader:
 
     def grade(self, record: Row) -> Score:
         try:
-            return self._grade(record)
+            return self._grade_check(record)
         except _MISFITS as error:
             why = f"the record does not fit: {type(error).__name__}: {str(error)[:_SHOWN]}"
-            return self._score("unscored", why, "data")
+            return self._make_score("unscored", why, "data")
 
-    def _grade(self, record: Row) -> Score:
+    def _grade_check(self, record: Row) -> Score:
         check = record["check"]
         if check == "conversation":
-            return self._verdict(record, conversation_problem(record.get("tool_call_turns") or (), record))
+            return self._score_problem(record, conversation_problem(record.get("tool_call_turns") or (), record))
         if check == "answer":
-            return self._verdict(record, _missing_answer(record), nothing=True)
+            return self._score_problem(record, _missing_answer(record), nothing=True)
         calls, readable = answered_calls(record)
         if check == "calls" and readable:
-            return self._verdict(
+            return self._score_problem(
                 record,
-                difference(calls, record["ground_truth"], record["function"], record["language"]),
+                calls_difference(calls, record["ground_truth"], record["function"], record["language"]),
                 nothing=not calls,
             )
         if check == "calls":
-            return self._verdict(record, "a call cannot be read")
+            return self._score_problem(record, "a call cannot be read")
         called = bool(calls) and readable
         if check == "relevance":
             problem = "" if called else "no call"
-            return self._verdict(record, problem, nothing=not calls)
+            return self._score_problem(record, problem, nothing=not calls)
         if check != "irrelevance":
             raise ValueError(f"check is '{check}'")
-        if not calls and not str(record.get("generation") or "").strip() and _cut(record):
-            return self._score("no_answer", "cut off before the answer", "truncation")
-        return self._verdict(record, "a call where none helps" if called else "")
+        if not calls and not str(record.get("generation") or "").strip() and _is_cut_short(record):
+            return self._make_score("no_answer", "cut off before the answer", "truncation")
+        return self._score_problem(record, "a call where none helps" if called else "")
 
-    def _verdict(self, record: Row, problem: str, *, nothing: bool = False) -> Score:
+    def _score_problem(self, record: Row, problem: str, *, nothing: bool = False) -> Score:
         """Return the score of a record with that problem; it is correct where there is none.
 
         `nothing`: no call was made; then an empty text is no answer, nor is one that was cut off.
         """
         if not problem:
-            return self._score("correct", "as wanted", None)
-        if nothing and (_cut(record) or not str(record.get("generation") or "").strip()):
-            return self._score("no_answer", problem, "truncation" if _cut(record) else "model")
-        return self._score("wrong", problem[:_SHOWN], "truncation" if _cut(record) else "model")
+            return self._make_score("correct", "as wanted", None)
+        if nothing and (_is_cut_short(record) or not str(record.get("generation") or "").strip()):
+            return self._make_score("no_answer", problem, "truncation" if _is_cut_short(record) else "model")
+        return self._make_score("wrong", problem[:_SHOWN], "truncation" if _is_cut_short(record) else "model")
 
-    def _score(self, outcome: Outcome, why: str, cause: Cause | None) -> Score:
+    def _make_score(self, outcome: Outcome, why: str, cause: Cause | None) -> Score:
         is_correct = None if outcome == "unscored" else outcome == "correct"
         fields: Row = {"is_correct": is_correct}
         return Score(outcome=outcome, fields=fields, grader=f"{self.name}@{self.version}", why=why, cause=cause)
 
 
-def _cut(record: Row) -> bool:
+def _is_cut_short(record: Row) -> bool:
     return record.get("finish_reason") == "length"
 
 
 def _missing_answer(record: Row) -> str:
-    text = _plain(visible(_last_message(record)) or "")
-    stands = any(re.search(rf"\b{re.escape(_plain(answer))}\b", text) for answer in record["ground_truth"])
+    text = _plain_text(visible(_last_message(record)) or "")
+    stands = any(re.search(rf"\b{re.escape(_plain_text(answer))}\b", text) for answer in record["ground_truth"])
     if stands:
         return ""
     return "none of the answers stands in the text"
@@ -134,5 +134,5 @@ def _last_message(record: Row) -> str:
     return str(turns[-1].get("content") or "")
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     return _LOOSE.sub("", text).lower().replace("'", '"')

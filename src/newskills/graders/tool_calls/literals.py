@@ -61,21 +61,21 @@ def value_of(text: str, kind: str, item: str | None, language: str) -> Any:
     """Return the value of `text` as the type `kind`; `item` is the type of a list's members."""
     text = text.strip()
     if kind in _NUMBERS[language]:
-        return _number(text, kind, language)
+        return _read_number(text, kind, language)
     if kind in ("boolean", "Boolean"):
         return {"true": True, "false": False}.get(text, text)
     if kind == "String" and language == "javascript":
-        return _unquoted(text)
-    if sum(map(text.count, _OPENING)) > _MOST_BRACKETS or _depth(text) > _MOST_DEEP:
+        return _without_quotes(text)
+    if sum(map(text.count, _OPENING)) > _MOST_BRACKETS or _bracket_depth(text) > _MOST_DEEP:
         return text
     if kind in ("Array", "ArrayList", "array"):
-        return _list(text, kind, item, language)
+        return _read_list(text, kind, item, language)
     if kind in ("HashMap", "dict"):
-        return _map(text, language)
+        return _read_map(text, language)
     return text
 
 
-def _number(text: str, kind: str, language: str) -> Any:
+def _read_number(text: str, kind: str, language: str) -> Any:
     pattern, make = _NUMBERS[language][kind]
     match = pattern.fullmatch(text) if len(text) <= _DIGITS else None
     if match:
@@ -83,7 +83,7 @@ def _number(text: str, kind: str, language: str) -> Any:
     return text
 
 
-def _general(text: str, language: str) -> Any:
+def _read_any(text: str, language: str) -> Any:
     """Read a value where no type is known."""
     if text in ("true", "false"):
         return text == "true"
@@ -95,62 +95,64 @@ def _general(text: str, language: str) -> Any:
         return int(match[1])
     if language == "javascript" and text[:1] in ("[", "{"):
         if text[0] == "[":
-            return _list(text, "array", None, language)
-        return _map(text, language)
+            return _read_list(text, "array", None, language)
+        return _read_map(text, language)
     return text
 
 
-def _list(text: str, kind: str, item: str | None, language: str) -> Any:
+def _read_list(text: str, kind: str, item: str | None, language: str) -> Any:
     if head := _LIST_HEADS[kind].match(text):
-        inner = _inside(text, head.end() - 1)
+        inner = _inside_bracket(text, head.end() - 1)
         if inner is None:
             return text
-        return [_item(part, item, language) for part in _split(inner)]
+        return [_read_item(part, item, language) for part in _split_outside_brackets(inner)]
     if kind == "ArrayList" and _LIST_ADDS.match(text):
-        return [_item(part, item, language) for part in _arguments(text, _ADD)]
+        return [_read_item(part, item, language) for part in _call_arguments(text, _ADD)]
     return text
 
 
-def _item(text: str, item: str | None, language: str) -> Any:
+def _read_item(text: str, item: str | None, language: str) -> Any:
     if item is None or item in ("any", "array", "dict"):
-        return _general(text, language)
+        return _read_any(text, language)
     if item in ("String", "char"):
-        return _unquoted(text)
+        return _without_quotes(text)
     return value_of(text, item, None, language)
 
 
-def _map(text: str, language: str) -> Any:
+def _read_map(text: str, language: str) -> Any:
     if language == "java":
         if not _MAP_HEAD.match(text):
             return text
-        pairs = [_split(part) for part in _arguments(text, _PUT)]
-        return {_unquoted(pair[0]): _general(pair[1], language) for pair in pairs if len(pair) == 2}
-    inner = _inside(text, 0) if text.startswith("{") else None
+        pairs = [_split_outside_brackets(part) for part in _call_arguments(text, _PUT)]
+        return {_without_quotes(pair[0]): _read_any(pair[1], language) for pair in pairs if len(pair) == 2}
+    inner = _inside_bracket(text, 0) if text.startswith("{") else None
     if inner is None:
         return text
-    pairs = [_split(part, ":") for part in _split(inner)]
-    return {_unquoted(pair[0]): _general(pair[1], language) for pair in pairs if len(pair) == 2}
+    pairs = [_split_outside_brackets(part, ":") for part in _split_outside_brackets(inner)]
+    return {_without_quotes(pair[0]): _read_any(pair[1], language) for pair in pairs if len(pair) == 2}
 
 
-def _unquoted(text: str) -> str:
+def _without_quotes(text: str) -> str:
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
     return text
 
 
-def _inside(text: str, at: int) -> str | None:
+def _inside_bracket(text: str, at: int) -> str | None:
     """Return the text between the bracket at `at` and its partner; None without one."""
-    end = next((place for place, depth, char in _bare(text, at) if depth == 0 and char in _CLOSING), None)
+    end = next(
+        (place for place, depth, char in _unquoted_characters(text, at) if depth == 0 and char in _CLOSING), None
+    )
     if end is None:
         return None
     return text[at + 1 : end]
 
 
-def _arguments(text: str, call: re.Pattern[str]) -> list[str]:
+def _call_arguments(text: str, call: re.Pattern[str]) -> list[str]:
     arguments: list[str] = []
     at = 0
     while match := call.search(text, at):
-        inner = _inside(text, match.end() - 1)
+        inner = _inside_bracket(text, match.end() - 1)
         if inner is None:
             break
         arguments.append(inner.strip())
@@ -158,10 +160,10 @@ def _arguments(text: str, call: re.Pattern[str]) -> list[str]:
     return arguments
 
 
-def _split(text: str, separator: str = ",") -> list[str]:
+def _split_outside_brackets(text: str, separator: str = ",") -> list[str]:
     """Return the parts, none of them empty, between separators that stand in no bracket and no quotation marks; `:`
     splits once."""
-    places = [place for place, depth, char in _bare(text, 0) if depth == 0 and char == separator]
+    places = [place for place, depth, char in _unquoted_characters(text, 0) if depth == 0 and char == separator]
     if separator == ":":
         places = places[:1]
     ends = [*places, len(text)]
@@ -170,11 +172,11 @@ def _split(text: str, separator: str = ",") -> list[str]:
     return [part for part in parts if part]
 
 
-def _depth(text: str) -> int:
-    return max((depth for _, depth, _ in _bare(text, 0)), default=0)
+def _bracket_depth(text: str) -> int:
+    return max((depth for _, depth, _ in _unquoted_characters(text, 0)), default=0)
 
 
-def _bare(text: str, at: int) -> Iterator[tuple[int, int, str]]:
+def _unquoted_characters(text: str, at: int) -> Iterator[tuple[int, int, str]]:
     """Yield (place, depth of brackets behind it, character) of all outside quotation marks, from `at`."""
     depth, quote, escaped = 0, "", False
     for place in range(at, len(text)):

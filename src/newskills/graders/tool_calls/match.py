@@ -37,7 +37,9 @@ _NESTED = ("array", "tuple", "Array", "ArrayList")
 _LOOSE = re.compile(r"[ ,./\-_*^]")
 
 
-def difference(calls: Sequence[ParsedCall], wanted: Sequence[Row], functions: Sequence[Row], language: str) -> str:
+def calls_difference(
+    calls: Sequence[ParsedCall], wanted: Sequence[Row], functions: Sequence[Row], language: str
+) -> str:
     """Return why the calls are not those wanted, in any order; empty if they are.
 
     `wanted`: `{name: {argument: accepted values}}`. Raises KeyError, ValueError for data that does not fit.
@@ -47,19 +49,19 @@ def difference(calls: Sequence[ParsedCall], wanted: Sequence[Row], functions: Se
     problems = [[_call_problem(call, goal, functions, language) for call in calls] for goal in wanted]
     partners: dict[int, int] = {}
     for goal in range(len(wanted)):
-        if not _assign(goal, problems, partners, set()):
+        if not _assign_goal(goal, problems, partners, set()):
             return problems[goal][goal] or "two of the wanted calls are answered by one"
     return ""
 
 
-def _assign(goal: int, problems: list[list[str]], partners: dict[int, int], seen: set[int]) -> bool:
+def _assign_goal(goal: int, problems: list[list[str]], partners: dict[int, int], seen: set[int]) -> bool:
     """Find a call for `goal`, moving other goals to other calls where needed (bipartite matching); return whether there
     is one."""
     for call, problem in enumerate(problems[goal]):
         if problem or call in seen:
             continue
         seen.add(call)
-        if call not in partners or _assign(partners[call], problems, partners, seen):
+        if call not in partners or _assign_goal(partners[call], problems, partners, seen):
             partners[call] = goal
             return True
     return False
@@ -79,7 +81,7 @@ def _call_problem(call: ParsedCall, goal: Row, functions: Sequence[Row], languag
     for argument, value in call.arguments.items():
         if argument not in properties or argument not in accepted:
             return f"{name}: {argument} is not wanted"
-        if not _accepts(value, accepted[argument], properties[argument], language):
+        if not _accepts_value(value, accepted[argument], properties[argument], language):
             return f"{name}: {argument} is {str(value)[:100]!r}"
     for argument, values in accepted.items():
         if argument not in call.arguments and "" not in values:
@@ -87,7 +89,7 @@ def _call_problem(call: ParsedCall, goal: Row, functions: Sequence[Row], languag
     return ""
 
 
-def _accepts(value: Any, accepted: Sequence[Any], spec: Row, language: str) -> bool:
+def _accepts_value(value: Any, accepted: Sequence[Any], spec: Row, language: str) -> bool:
     kind, types = spec["type"], _TYPES[language]
     wanted = types[kind]
     item = spec["items"]["type"] if kind in _NESTED and "items" in spec else None
@@ -96,7 +98,7 @@ def _accepts(value: Any, accepted: Sequence[Any], spec: Row, language: str) -> b
             return False
         value = value_of(value, kind, item, language)
     elif wanted is float and type(value) is int:
-        value = _float(value)
+        value = _as_float(value)
     type_of_first = next((type(value_accepted) for value_accepted in accepted if value_accepted != ""), None)
     if type(value) is wanted:
         variable = type_of_first is not None and type_of_first is not wanted
@@ -112,13 +114,13 @@ def _accepts(value: Any, accepted: Sequence[Any], spec: Row, language: str) -> b
         if wanted is list:
             return _any_list(value, accepted, maps=item is not None and types[item] is dict)
         if wanted is str:
-            return _loose(value) in [
-                _loose(value_accepted) for value_accepted in accepted if isinstance(value_accepted, str)
+            return _loose_value(value) in [
+                _loose_value(value_accepted) for value_accepted in accepted if isinstance(value_accepted, str)
             ]
     return value in accepted
 
 
-def _float(value: int) -> float | int:
+def _as_float(value: int) -> float | int:
     try:
         return float(value)
     except OverflowError:
@@ -142,8 +144,8 @@ def _any_list(value: list[Any], accepted: Sequence[Any], *, maps: bool) -> bool:
             and all(_any_map(item, [goal]) for item, goal in zip(value, list_accepted, strict=True))
             for list_accepted in accepted
         )
-    return [_loose(item) for item in value] in [
-        [_loose(item) for item in list_accepted] for list_accepted in accepted
+    return [_loose_value(item) for item in value] in [
+        [_loose_value(item) for item in list_accepted] for list_accepted in accepted
     ]
 
 
@@ -156,12 +158,15 @@ def _same_map(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
         key: value_wanted if isinstance(value_wanted, list) else [value_wanted]
         for key, value_wanted in wanted.items()
     }
-    if any(key not in goal or _loose(item) not in [_loose(g) for g in goal[key]] for key, item in value.items()):
+    if any(
+        key not in goal or _loose_value(item) not in [_loose_value(g) for g in goal[key]]
+        for key, item in value.items()
+    ):
         return False
     return all(key in value or "" in values_accepted for key, values_accepted in goal.items())
 
 
-def _loose(value: Any) -> Any:
+def _loose_value(value: Any) -> Any:
     if isinstance(value, str):
         return _LOOSE.sub("", value).lower().replace("'", '"')
     return value

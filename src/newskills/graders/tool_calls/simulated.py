@@ -46,7 +46,7 @@ class Services:
         self._services: dict[str, Any] = {}
         self._methods: dict[str, Any] = {}
         for name in names:
-            service = _class(name)()
+            service = _service_class(name)()
             if name not in _STATELESS:
                 service._load_scenario(copy.deepcopy(config.get(name, {})), long_context=long_context)
             self._services[name] = service
@@ -59,7 +59,7 @@ class Services:
         method = self._methods.get(called.name)
         if method is None:
             return f"Error during execution: there is no function {called.name}"
-        if not _bearable([*called.positional, *called.arguments.values()]) or _steep(called.arguments):
+        if not _is_bearable([*called.positional, *called.arguments.values()]) or _is_steep(called.arguments):
             return "Error during execution: an argument is too large"
         try:
             result = method(*called.positional, **called.arguments)
@@ -87,30 +87,30 @@ class Services:
 def check_services() -> None:
     """Check that bfcl-eval is installed. Raises ConfigError where it is not."""
     if find_spec("bfcl_eval") is None:
-        raise _missing()
+        raise _missing_package_error()
 
 
-def _class(name: str) -> Any:
+def _service_class(name: str) -> Any:
     try:
         return getattr(import_module(f"{_PLACE}.{MODULES[name]}"), name)
     except ImportError as error:
-        raise _missing() from error
+        raise _missing_package_error() from error
 
 
-def _missing() -> ConfigError:
+def _missing_package_error() -> ConfigError:
     return ConfigError(
         "The simulated services of BFCL's conversations (multi_turn_*) come with bfcl-eval, which is not installed.",
         hint=f"Type: {INSTALL} (its own dependencies are not needed), or name the other members in --benchmarks.",
     )
 
 
-def _bearable(values: Sequence[Any]) -> bool:
+def _is_bearable(values: Sequence[Any]) -> bool:
     for value in values:
         if isinstance(value, list | tuple):
-            if len(value) > _LONGEST or not _bearable(value):
+            if len(value) > _LONGEST or not _is_bearable(value):
                 return False
         elif isinstance(value, dict):
-            if not _bearable([*value, *value.values()]):
+            if not _is_bearable([*value, *value.values()]):
                 return False
         elif isinstance(value, str):
             if len(value) > _LONGEST:
@@ -120,7 +120,7 @@ def _bearable(values: Sequence[Any]) -> bool:
     return True
 
 
-def _steep(arguments: Row) -> bool:
+def _is_steep(arguments: Row) -> bool:
     """Return whether the arguments have one by which work grows faster than their length."""
     steep = [arguments.get(name) for name in ("exponent", "precision", "decimal_places")]
     return any(isinstance(value, int | float) and abs(value) > _HIGHEST for value in steep)

@@ -12,10 +12,10 @@ from newskills.graders.tool_calls.simulated import Services
 
 def wanted_calls(row: Row) -> list[Row]:
     """Return the calls without arguments that may be left out; of several accepted values the first is taken."""
-    return [_wanted(goal, row) for goal in row["ground_truth"]]
+    return [_wanted_call(goal, row) for goal in row["ground_truth"]]
 
 
-def _wanted(goal: Row, row: Row) -> Row:
+def _wanted_call(goal: Row, row: Row) -> Row:
     name, accepted = next(iter(goal.items()))
     parameters = next(function for function in row["function"] if function["name"] == name)["parameters"]
     arguments = {}
@@ -24,36 +24,36 @@ def _wanted(goal: Row, row: Row) -> Row:
             continue
         spec = parameters["properties"].get(argument, {"type": "any"})
         empty: Any = [] if spec["type"] == "array" else ""
-        value = _plain(next((value_accepted for value_accepted in values if value_accepted != ""), empty))
+        value = _plain_value(next((value_accepted for value_accepted in values if value_accepted != ""), empty))
         if row["language"] != "python":
-            value = _source(value, spec, row["language"])
+            value = _literal_source(value, spec, row["language"])
         arguments[argument] = value
     return {"name": api_name(name), "arguments": arguments}
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: _plain(_first(values_accepted))
+            key: _plain_value(_first_accepted(values_accepted))
             for key, values_accepted in value.items()
-            if not _optional(values_accepted)
+            if not _is_optional(values_accepted)
         }
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_plain_value(item) for item in value]
     return value
 
 
-def _first(accepted: Any) -> Any:
+def _first_accepted(accepted: Any) -> Any:
     if not isinstance(accepted, list):
         return accepted
     return next((value_accepted for value_accepted in accepted if value_accepted != ""), "")
 
 
-def _optional(accepted: Any) -> bool:
+def _is_optional(accepted: Any) -> bool:
     return isinstance(accepted, list) and "" in accepted
 
 
-def _source(value: Any, spec: Row, language: str) -> str:
+def _literal_source(value: Any, spec: Row, language: str) -> str:
     """Return a value as a literal of the language; texts and things of any type stand for themselves."""
     kind = spec["type"]
     if isinstance(value, str):
@@ -65,7 +65,7 @@ def _source(value: Any, spec: Row, language: str) -> str:
     if isinstance(value, list):
         item = {"type": spec.get("items", {}).get("type", "any")}
         inner = ", ".join(
-            f'"{part}"' if isinstance(part, str) else _source(part, item, language) for part in value
+            f'"{part}"' if isinstance(part, str) else _literal_source(part, item, language) for part in value
         )
         if language == "javascript":
             return f"[{inner}]"
@@ -73,7 +73,7 @@ def _source(value: Any, spec: Row, language: str) -> str:
             return f"new X[]{{{inner}}}"
         return f"new ArrayList<>(Arrays.asList({inner}))"
     pairs = [
-        (key, f'"{item}"' if isinstance(item, str) else _source(item, {"type": "any"}, language))
+        (key, f'"{item}"' if isinstance(item, str) else _literal_source(item, {"type": "any"}, language))
         for key, item in value.items()
     ]
     if language == "javascript":
@@ -84,10 +84,10 @@ def _source(value: Any, spec: Row, language: str) -> str:
 def wanted_turns(row: Row) -> list[list[list[Row]]]:
     """Return each wanted call of a conversation as a step, its arguments by name. Raises KeyError, ValueError."""
     services = Services(row["involved_classes"], row["initial_config"])
-    return [[[_named(goal, services)] for goal in goals] for goals in row["ground_truth"]]
+    return [[[_named_call(goal, services)] for goal in goals] for goals in row["ground_truth"]]
 
 
-def _named(goal: str, services: Services) -> Row:
+def _named_call(goal: str, services: Services) -> Row:
     calls = written_calls(goal)
     if not calls:
         raise ValueError(f"'{goal}' is no call")

@@ -25,7 +25,10 @@ def group_votes(answers: Sequence[str | None], same: Callable[[str, str], bool])
     groups: list[list[str]] = []
     budget = _Budget()
     for text in sorted(counts, key=lambda text: (-counts[text], len(text), text)):
-        group = next((group for group in groups if all(budget.same(text, member, same) for member in group)), None)
+        group = next(
+            (group for group in groups if all(budget.are_same_answers(text, member, same) for member in group)),
+            None,
+        )
         if group is None:
             groups.append([text])
         else:
@@ -41,7 +44,7 @@ class _Budget:
         self._left = MAX_COMPARISONS
         self._end = time.thread_time() + CPU_SECONDS
 
-    def same(self, left: str, right: str, same: Callable[[str, str], bool]) -> bool:
+    def are_same_answers(self, left: str, right: str, same: Callable[[str, str], bool]) -> bool:
         """Return whether both are the same; False where that can no longer be found out."""
         if self._left <= 0 or time.thread_time() > self._end:
             return False

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from newskills_math.normalise import tidy
+from newskills_math.normalise import tidy_answer
 from newskills_math.values.equal import Options
-from newskills_math.values.exact import PlainNumber, close, plain
+from newskills_math.values.exact import PlainNumber, are_close, plain_number
 from newskills_math.verdict import equal
 
 _OPTIONS = Options(symbolic=False)
@@ -25,15 +25,15 @@ def same_answer(left: str, right: str) -> bool:
         return True
     if max(len(left), len(right)) > _LONGEST:
         return False
-    a, b = _number(left), _number(right)
+    a, b = _read_number(left), _read_number(right)
     if a is not None and b is not None:
-        return a.value == b.value or close(a.value, b.value, a.places, b.places, _OPTIONS.digits)
+        return a.value == b.value or are_close(a.value, b.value, a.places, b.places, _OPTIONS.digits)
     return equal(left, right, _OPTIONS)[0] is True and equal(right, left, _OPTIONS)[0] is True
 
 
 @lru_cache(maxsize=1 << 14)
-def _number(text: str) -> PlainNumber | None:
-    number = plain(tidy(text))
+def _read_number(text: str) -> PlainNumber | None:
+    number = plain_number(tidy_answer(text))
     if number is None or not number.percent:
         return number
     places = number.places + 2 if number.places >= 0 else -1

@@ -265,8 +265,11 @@ def _run_result(
     why = mask_addresses(why)
     for run in runs:
         if run.status is None:
-            gone = run.complete or run.given_up
-            status: Status = "interrupted" if engine.signal else "failed" if gone else "stopped"
+            status: Status = "stopped"
+            if engine.signal:
+                status = "interrupted"
+            elif run.complete or run.given_up:
+                status = "failed"
             with suppress(*([StorageError] if engine.fatal else [])):  # a full disk takes no exit record either
                 run.end(status, exit_code=exit_code, error=why)
     results = [unit.run.result() if isinstance(unit, PreparedUnit) else unit for unit in units]

@@ -18,7 +18,7 @@ from newskills.base.errors import SandboxError, WorkerStartError, boundary
 from newskills.base.pool.loop import WORKER_START
 from newskills.base.protocols import ExecutingGrader, Kit
 from newskills.base.records import CONTENT_FILTER, INSTRUMENT, Cause, Failure, Outcome, Row, Score
-from newskills.graders.reading.record_faults import check_figures, fault_of, faulty
+from newskills.graders.reading.record_faults import check_figures, fault_of, fault_score
 
 BATCH_SAMPLES = 32
 BATCH_EVERY = 0.01
@@ -166,7 +166,7 @@ async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Scor
     """Return the verdict of one record; where the sandbox fails and the failure may pass, the grader is asked again."""
     fault = fault_of(grader, record)
     if fault is not None:
-        return faulty(grader, fault)
+        return fault_score(grader, fault)
 
     async def once() -> Score:
         score = await grader.grade(record, kit)

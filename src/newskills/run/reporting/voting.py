@@ -36,10 +36,15 @@ def grouped(predictions: Sequence[Row], metric: ScoreMetric, grader: str) -> Seq
     }
     groups = group_votes([None if answer in right else answer for answer in answers], same)
     right_group = min(right, default="")
-    return [
-        record if answer is None else {**record, VOTE_FIELD: right_group if answer in right else group}
-        for record, answer, group in zip(predictions, answers, groups, strict=True)
-    ]
+    voted: list[Row] = []
+    for record, answer, group in zip(predictions, answers, groups, strict=True):
+        if answer is None:
+            voted.append(record)
+        elif answer in right:
+            voted.append({**record, VOTE_FIELD: right_group})
+        else:
+            voted.append({**record, VOTE_FIELD: group})
+    return voted
 
 
 def comparison_of(records: Iterable[Row], grader: str) -> Callable[[str, str], bool] | None:

@@ -23,12 +23,12 @@ from newskills.base.registry import DescribedRegistry
 from newskills.config.settings import read_config
 from newskills.environments import SESSIONS, check_engine, check_image
 from newskills.environments.sessions import place_in_session
-from newskills.graders.software.task import begin, software_task, taken_patch
+from newskills.graders.software.task import begin_task, software_task, taken_patch
 from newskills.graders.software.terminal import (
     REPORT,
     TerminalTask,
     is_terminal_task,
-    judge,
+    judge_task,
     terminal_task,
     work_in_steps,
 )
@@ -262,7 +262,7 @@ class AgentSolver:
         task = software_task(sample.row)
         environment = await environments.start(self._spec(task.spec))
         try:
-            commit = await begin(environment, task)
+            commit = await begin_task(environment, task)
             trajectory = await self._agent.work(request, model, environment, sample.row)
             patch, why = trajectory.submission, ""
             if patch is None:
@@ -283,7 +283,7 @@ class AgentSolver:
                 trajectory, report = await self._in_steps(sample, request, model, environment, task, environments)
             else:
                 trajectory = await self._agent.work(request, model, environment, sample.row)
-                report = await judge(environment, task, environments)
+                report = await judge_task(environment, task, environments)
         finally:
             await asyncio.shield(environment.stop())
         return trajectory, {REPORT: report}

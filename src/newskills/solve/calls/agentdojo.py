@@ -13,7 +13,12 @@ from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.graders.tool_calls.agentdojo import AgentDojoSession, definitions, injections, suites
+from newskills.graders.tool_calls.agentdojo import (
+    AgentDojoSession,
+    attack_injections,
+    task_suites,
+    tool_definitions,
+)
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask_next
 from newskills.solve.parts import SolverParts
@@ -46,14 +51,14 @@ class AgentDojoSolver:
 
     def check(self) -> None:
         """Raise ConfigError where the package is missing."""
-        suites()
+        task_suites()
 
     def request(self, sample: Sample) -> Request:
         """Return the first request, with the functions of the row's suite. Raises DataError, ConfigError."""
         request = self._chat.request(sample)
         if request.messages is None:
             raise ConfigError("AgentDojo calls functions: it needs ++inference.endpoint_type=chat.")
-        request.tools = definitions(sample.row["suite"])
+        request.tools = tool_definitions(sample.row["suite"])
         request.solver = {"agentdojo": msgspec.to_builtins(self._config), "task": sample.id}
         return request
 
@@ -61,7 +66,7 @@ class AgentDojoSolver:
         """Let the model call functions until it answers or a limit is reached. Raises what the model raises,
         ConfigError, UnknownNameError."""
         row, config = sample.row, self._config
-        texts = await asyncio.to_thread(injections, row, config.attack, config.model_name)
+        texts = await asyncio.to_thread(attack_injections, row, config.attack, config.model_name)
         session = await asyncio.to_thread(AgentDojoSession, row, texts)
         turn_request = msgspec.structs.replace(request, solver={})
         replies: list[Reply] = []

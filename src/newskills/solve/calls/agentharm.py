@@ -14,12 +14,12 @@ from newskills.base.protocols import Kit
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.graders.tool_calls.agentharm import (
-    definitions,
+    import_part,
     judge_questions,
-    part,
     run_calls,
     system_prompt,
     task_tools,
+    tool_definitions,
 )
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask_next
@@ -51,7 +51,7 @@ class AgentHarmSolver:
 
     def check(self) -> None:
         """Raise ConfigError where the package is missing."""
-        part("prompts")
+        import_part("prompts")
 
     def request(self, sample: Sample) -> Request:
         """Return the first request, with the functions of the task. Raises DataError, ConfigError."""
@@ -59,7 +59,7 @@ class AgentHarmSolver:
         if request.messages is None:
             raise ConfigError("AgentHarm calls functions: it needs ++inference.endpoint_type=chat.")
         request.messages = [Message(role="system", content=system_prompt()), *request.messages]
-        request.tools = definitions(task_tools(sample.row))
+        request.tools = tool_definitions(task_tools(sample.row))
         request.solver = {"agentharm": msgspec.to_builtins(self._config), "task": sample.id}
         return request
 

@@ -14,7 +14,7 @@ from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.protocols import Kit, Model
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
-from newskills.graders.tau2.grader import ENDED, start
+from newskills.graders.tau2.grader import ENDED, start_service
 from newskills.graders.tau2.service import ToolService
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask
@@ -93,7 +93,7 @@ class Tau2Solver:
         plays the user."""
         row, config = sample.row, self._config
         user = _role(kit, config.user)
-        service = await asyncio.to_thread(start, row, config.data)
+        service = await asyncio.to_thread(start_service, row, config.data)
         talk = _TwoSidedConversation(
             service=service,
             agent=msgspec.structs.replace(request, tools=service.tools("assistant"), solver={}),

@@ -28,7 +28,7 @@ from newskills.base.judgement import (
 )
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.graders.judges.arena import arena_label, mark
+from newskills.graders.judges.arena import arena_label, read_mark
 from newskills.solve import make_solver
 from newskills.solve.chat import MAIN
 from newskills.solve.judges.judge import PREFIX, JudgeSolver
@@ -199,7 +199,7 @@ FORMS: Mapping[VerdictForm, _Form] = {
     "letter": _Form(parse_verdict, _most, _written_letter),
     "game": _Form(_read_game, _median_game, lambda verdict, letters, texts: f"[[{verdict}]]"),
     "mark": _Form(
-        lambda text, letters: mark(text),
+        lambda text, letters: read_mark(text),
         lambda marks: math.fsum(marks) / len(marks),
         lambda verdict, letters, texts: f"[[{verdict:.3f}]]",
     ),

@@ -28,8 +28,8 @@ from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 from newskills.solve.selection.candidates import all_of, seeds_of, with_seed
 from newskills.solve.selection.votes import Votes, majority, same_text
-from newskills_math.normalise import tidy
-from newskills_math.values.exact import plain
+from newskills_math.normalise import tidy_answer
+from newskills_math.values.exact import plain_number
 
 CUT = " … (output cut)"
 RESTART = 1_000_003
@@ -224,8 +224,8 @@ class ScTirSolver:
     def _vote(self, answer: str) -> str | None:
         config = self._config
         if not config.integers:
-            return tidy(answer) or None
-        number = plain(tidy(answer))
+            return tidy_answer(answer) or None
+        number = plain_number(tidy_answer(answer))
         if number is None or (rounded := round(number.value)) < 0:
             return None
         return str(rounded if config.modulus is None else rounded % config.modulus)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from newskills.graders.code.suspicion import suspicions
+from newskills.graders.code.suspicion import list_suspicions
 from newskills.view.scans.finding import LONGEST_LABEL, Finding
 from newskills.view.scans.reply_rules import MAX_QUOTE_CHARS, last_line, line_at
 from newskills.view.scans.transcript import Transcript, commands_of
@@ -88,7 +88,7 @@ def special_cased_tests(transcript: Transcript) -> Finding | None:
         cases = list(_literal_cases(text))
         if len(cases) >= _SPECIAL_CASES:
             return Finding(label="literal cases", value=float(len(cases)), quotes=tuple(cases[:_SPECIAL_CASES]))
-        if tricks := suspicions(text):
+        if tricks := list_suspicions(text):
             return Finding(label=tricks.partition(";")[0][:LONGEST_LABEL])
     return None
 

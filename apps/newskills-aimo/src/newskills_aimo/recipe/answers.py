@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.voting.values import same_answer
 from newskills.run.rewarding.graders import BatchGrader
-from newskills_math.normalise import key, tidy
+from newskills_math.normalise import comparison_key, tidy_answer
 
 _LONGEST_ANSWER = 500
 """Characters of an answer that stands alone."""
@@ -56,7 +56,7 @@ def normalize_answer(answer: str) -> str:
     >>> normalize_answer(r" $\\dfrac{1}{2}$. ") == normalize_answer(r"\\frac12")
     True
     """
-    return key(tidy(answer))
+    return comparison_key(tidy_answer(answer))
 
 
 def is_equivalent_answer(left: str, other: str) -> bool | None:

@@ -69,13 +69,13 @@ def last_boxes(text: str) -> Boxes | None:
         if match[0] == _GLM_BEGIN:
             content, stop = _between_glm_marks(text, match.end())
         else:
-            content, stop = _content(text, match.end())
+            content, stop = _box_content(text, match.end())
         if content is None:
             return Boxes(None, 0)
         position = stop
         if is_placeholder(content):
             continue
-        named = _named(text, end, match.start())
+        named = _box_name(text, end, match.start())
         if run and not _is_side_by_side(text, end, match.start() if named is None else named.start()):
             run.clear()
         run.append((named["name"] if named is not None else "", " ".join(content.split())))
@@ -105,7 +105,7 @@ def is_placeholder(content: str) -> bool:
     return not content.strip() or _PLACEHOLDER.fullmatch(plain) is not None
 
 
-def _named(text: str, start: int, stop: int) -> re.Match[str] | None:
+def _box_name(text: str, start: int, stop: int) -> re.Match[str] | None:
     """Return the name to which the box at `stop` is set equal, behind `start`."""
     if text.find("=", max(stop - _SIGN_REACH, 0), stop) < 0:
         return None
@@ -127,7 +127,7 @@ def _between_glm_marks(text: str, start: int) -> tuple[str | None, int]:
     return (text[start:stop], stop + len(_GLM_END))
 
 
-def _content(text: str, start: int) -> tuple[str | None, int]:
+def _box_content(text: str, start: int) -> tuple[str | None, int]:
     """Return (what the box holds, the place behind it); `\\boxed 5` holds one word."""
     if start >= len(text):
         return None, start

@@ -93,9 +93,9 @@ class MaskedSpan(NamedTuple):
 
 def formula_of(sentence: str, masked: MaskedText) -> str | None:
     whole = _without_asides(sentence)
-    runs = list(_runs(main_clause(whole), masked.formulas))
+    runs = list(_value_runs(main_clause(whole), masked.formulas))
     if not any(run.stated for run in runs):
-        runs = [run for run in _runs(whole, masked.formulas) if run.stated] or runs
+        runs = [run for run in _value_runs(whole, masked.formulas) if run.stated] or runs
     if not runs:
         return None
     best = next((run for run in reversed(runs) if run.stated), runs[-1])
@@ -140,33 +140,33 @@ def main_clause(sentence: str) -> str:
     return sentence
 
 
-def _runs(clause: str, formulas: list[str]) -> Iterator[MaskedSpan]:
+def _value_runs(clause: str, formulas: list[str]) -> Iterator[MaskedSpan]:
     """Yield the stretches between plain words that hold a number or a formula; those that only `and` parts are one
     list.
     """
     clause = _PERCENT.sub(r"\1%", _HALF_OF_DAY.sub(lambda m: f"{m[1]}{m[2].upper()}M", clause))
     begun, end = -1, 0
-    places = [*_words(clause), (len(clause), len(clause))]
+    places = [*_word_spans(clause), (len(clause), len(clause))]
     for start, stop in places:
         piece = clause[end:start]
         if _CONTENT.search(piece):
             if begun < 0:
                 begun = end
         elif begun >= 0 and piece.strip(ODD_ENDS):
-            yield from _run(clause, begun, end, formulas)
+            yield from _value_run(clause, begun, end, formulas)
             begun = -1
         if begun >= 0 and _JOINT.fullmatch(clause[start:stop]) is None:
-            yield from _run(clause, begun, start, formulas)
+            yield from _value_run(clause, begun, start, formulas)
             begun = -1
         end = stop
 
 
-def _run(clause: str, start: int, stop: int, formulas: list[str]) -> Iterator[MaskedSpan]:
+def _value_run(clause: str, start: int, stop: int, formulas: list[str]) -> Iterator[MaskedSpan]:
     text = _OPEN_JOINT.sub("", clause[start:stop].strip(ODD_ENDS)).strip(ODD_ENDS).rstrip("/+-*")
     goes_on = _OPERATOR_FIRST.match(text) is not None
     if goes_on:
         text = text.rpartition("=")[2].strip(ODD_ENDS)
-    text = _closed(text)
+    text = _without_open_brackets(text)
     denied = _DENIED.search(clause, max(start - _STATING_REACH, 0), start) is not None
     if text and not denied and _CONTENT.search(text):
         whole = unmask(text, formulas)
@@ -178,12 +178,12 @@ def _run(clause: str, start: int, stop: int, formulas: list[str]) -> Iterator[Ma
         yield MaskedSpan(text, stated)
 
 
-def _words(clause: str) -> Iterator[tuple[int, int]]:
+def _word_spans(clause: str) -> Iterator[tuple[int, int]]:
     spans = [m.span() for m in _WORD.finditer(clause)] + [m.span() for m in _LONE.finditer(clause)]
     yield from sorted(span for span in spans if not re.fullmatch(r"[AP]M", clause[span[0] : span[1]]))
 
 
-def _closed(text: str) -> str:
+def _without_open_brackets(text: str) -> str:
     """Remove brackets whose other half is missing."""
     for opening, closing in _CLOSED_BY.items():
         surplus = text.count(opening) - text.count(closing)

@@ -104,7 +104,7 @@ def closing_answer(text: str) -> ClosingAnswer:
 
 def _last_statement(text: str) -> ClosingAnswer:
     masked = mask(latinise(text))
-    for sentence in reversed(list(_sentences(masked.text))):
+    for sentence in reversed(list(_split_sentences(masked.text))):
         if _GIVES_UP.search(sentence):
             return ClosingAnswer(None, gives_up=True)
         comment = sentence.rstrip(" *_)").endswith("?") or (
@@ -115,7 +115,7 @@ def _last_statement(text: str) -> ClosingAnswer:
     return ClosingAnswer(None)
 
 
-def _sentences(text: str) -> Iterator[str]:
+def _split_sentences(text: str) -> Iterator[str]:
     for line in text.splitlines():
         line = _LINE_DRESS.sub("", line)
         for sentence in _SENTENCES.split(line):

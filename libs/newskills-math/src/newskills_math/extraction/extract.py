@@ -91,9 +91,9 @@ def extract(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
         return ExtractedAnswer(None, "thinking")
     visible = without_next_question(shown)
     if policy.relaxed_extraction:
-        steps = (_regex(policy.extract_regex), *_RELAXED)
+        steps = (_regex_step(policy.extract_regex), *_RELAXED)
     elif not policy.extract_from_boxed:
-        steps = (_regex(policy.extract_regex),)
+        steps = (_regex_step(policy.extract_regex),)
     else:
         steps = _STRICT if policy.strict_extraction else _USUAL
     if policy.relaxed_extraction and "\\boxed" in visible:
@@ -104,36 +104,36 @@ def extract(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
     return ExtractedAnswer(None, "none")
 
 
-def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+def _last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     match = None
     for last_match in pattern.finditer(text):
         match = last_match
     return match
 
 
-def _regex(pattern: str) -> Callable[[str], ExtractedAnswer | None]:
+def _regex_step(pattern: str) -> Callable[[str], ExtractedAnswer | None]:
     try:
         compiled = re.compile(pattern, re.MULTILINE)
     except re.error as error:
         raise PatternError(f"extract_regex '{pattern}' is not a regular expression: {error}.") from error
 
     def step(text: str) -> ExtractedAnswer | None:
-        last = _last(compiled, text)
+        last = _last_match(compiled, text)
         if last is None:
             return None
         groups = [g for g in last.groups() if g is not None]
         matched_text = groups[0] if groups else last.group()
         answer = matched_text.strip()
-        inner = _boxed(answer)
+        inner = _boxed_answer(answer)
         if "\n" not in answer:
-            answer = stated(answer)
+            answer = answer_statement(answer)
         answer_text = inner.answer if inner is not None and inner.answer else answer or None
         return ExtractedAnswer(answer_text, "regex")
 
     return step
 
 
-def _boxed(text: str) -> ExtractedAnswer | None:
+def _boxed_answer(text: str) -> ExtractedAnswer | None:
     boxes = last_boxes(text)
     if boxes is None:
         return None
@@ -143,14 +143,14 @@ def _boxed(text: str) -> ExtractedAnswer | None:
     return ExtractedAnswer(boxes.answer, source)
 
 
-def _hashes(text: str) -> ExtractedAnswer | None:
+def _hashes_answer(text: str) -> ExtractedAnswer | None:
     line = last_behind_hashes(text) if "####" in text else None
     if line:
         return ExtractedAnswer(line, "hashes")
     return None
 
 
-def _json(text: str) -> ExtractedAnswer | None:
+def _json_answer(text: str) -> ExtractedAnswer | None:
     """Return the field `answer` of an object; several that differ are a list."""
     answers = json_answers(text) if "nswer" in text else []
     if answers:
@@ -158,14 +158,14 @@ def _json(text: str) -> ExtractedAnswer | None:
     return None
 
 
-def _headed(text: str) -> ExtractedAnswer | None:
+def _headed_answer(text: str) -> ExtractedAnswer | None:
     """Return what stands alone below a heading "Final Answer": a formula, or a line of few words."""
     rest = None
     if "nswer" in text or "esult" in text:
         rest = below_answer_heading(text)
     if rest is None:
         return None
-    if (inside := _display(rest)) is not None:
+    if (inside := _displayed_formula(rest)) is not None:
         return ExtractedAnswer(inside.strip(), "heading")
     line = rest.split("\n", 1)[0].strip(" \t*_`").rstrip(".")
     is_answer = line != "" and len(line.split()) <= _MOST_WORDS and _PHRASE.search(line) is None
@@ -174,8 +174,8 @@ def _headed(text: str) -> ExtractedAnswer | None:
     return None
 
 
-def _tagged(text: str) -> ExtractedAnswer | None:
-    last = _last(_TAG, text)
+def _tagged_answer(text: str) -> ExtractedAnswer | None:
+    last = _last_match(_TAG, text)
     if last is None:
         return None
     body = text[last.end() :]
@@ -183,17 +183,17 @@ def _tagged(text: str) -> ExtractedAnswer | None:
     if end < 0:
         return ExtractedAnswer(None, "unclosed")
     inner = body[:end].strip()
-    box = _boxed(inner)
+    box = _boxed_answer(inner)
     if box is not None:
         return box
     return ExtractedAnswer(inner or None, "tag")
 
 
-def _phrase(text: str) -> ExtractedAnswer | None:
+def _phrase_answer(text: str) -> ExtractedAnswer | None:
     rest = _behind_phrase(text)
     if rest is None:
         return None
-    if (inside := _display(rest)) is not None:
+    if (inside := _displayed_formula(rest)) is not None:
         return ExtractedAnswer(inside.strip(), "phrase")
     line = _SENTENCE_END.split(rest, maxsplit=1)[0].strip(" \t*_`")
     if line:
@@ -202,10 +202,10 @@ def _phrase(text: str) -> ExtractedAnswer | None:
 
 
 def _stated_phrase(text: str) -> ExtractedAnswer | None:
-    """Find a phrase as `_phrase` does, reduced to its statement; none of prose without a number, as in "the answer is
-    easy to check"."""
+    """Find a phrase as `_phrase_answer` does, reduced to its statement; none of prose without a number, as in "the
+    answer is easy to check"."""
     rest = _behind_phrase(text)
-    answer = stated(rest) if rest is not None else ""
+    answer = answer_statement(rest) if rest is not None else ""
     if not answer or (_FORMULA.search(answer) is None and len(answer.split()) > _MOST_WORDS):
         return None
     return ExtractedAnswer(answer, "phrase")
@@ -213,13 +213,13 @@ def _stated_phrase(text: str) -> ExtractedAnswer | None:
 
 def _behind_phrase(text: str) -> str | None:
     tail = text[-_TAIL:]
-    last = _last(_PHRASE, tail)
+    last = _last_match(_PHRASE, tail)
     if last is None:
         return None
     return tail[last.end() :]
 
 
-def _display(rest: str) -> str | None:
+def _displayed_formula(rest: str) -> str | None:
     """Return what stands between dollars where the answer is just that."""
     display = _DISPLAY.match(rest)
     if display is None or _GOES_ON.match(rest[display.end() :].split("\n", 1)[0]):
@@ -227,9 +227,9 @@ def _display(rest: str) -> str | None:
     return next(g for g in display.groups() if g is not None)
 
 
-def stated(rest: str) -> str:
+def answer_statement(rest: str) -> str:
     """Return the answer that text begins with: up to the end of its statement, without reasons and remarks."""
-    if (inside := _display(rest)) is not None:
+    if (inside := _displayed_formula(rest)) is not None:
         return value_of(inside) or inside.strip()
     if _ENVIRONMENT.match(rest) and (formulas := mask(rest).formulas):
         return value_of(formulas[0]) or ""
@@ -245,7 +245,7 @@ def stated(rest: str) -> str:
     return line
 
 
-def _closing(text: str) -> ExtractedAnswer | None:
+def _answer_at_end(text: str) -> ExtractedAnswer | None:
     closing = closing_answer(text[-_TAIL:])
     if closing.gives_up:
         return ExtractedAnswer(None, "none")
@@ -255,23 +255,30 @@ def _closing(text: str) -> ExtractedAnswer | None:
 
 
 def _last_number(text: str) -> ExtractedAnswer | None:
-    last = _last(_NUMBER, text[-_TAIL:])
+    last = _last_match(_NUMBER, text[-_TAIL:])
     if last is not None:
         return ExtractedAnswer(last.group().rstrip(","), "number")
     return None
 
 
 _Step = Callable[[str], ExtractedAnswer | None]
-_STRICT: tuple[_Step, ...] = (_boxed,)
-_USUAL: tuple[_Step, ...] = (_boxed, _hashes, _tagged, _json, _headed, _phrase)
+_STRICT: tuple[_Step, ...] = (_boxed_answer,)
+_USUAL: tuple[_Step, ...] = (
+    _boxed_answer,
+    _hashes_answer,
+    _tagged_answer,
+    _json_answer,
+    _headed_answer,
+    _phrase_answer,
+)
 _RELAXED: tuple[_Step, ...] = (
-    _boxed,
-    _hashes,
-    _tagged,
-    _json,
-    _headed,
+    _boxed_answer,
+    _hashes_answer,
+    _tagged_answer,
+    _json_answer,
+    _headed_answer,
     _stated_phrase,
-    _closing,
-    _phrase,
+    _answer_at_end,
+    _phrase_answer,
     _last_number,
 )

@@ -83,10 +83,10 @@ def json_answers(text: str) -> list[str]:
     values: dict[str, list[str]] = {"final": [], "": []}
     last = 0
     for field in islice(_FIELD.finditer(text), _MOST_FIELDS):
-        value = _value(text, field.end())
+        value = _json_value(text, field.end())
         if value is None or is_placeholder(value):
             continue
-        if last and _replaces(text[last : field.start() + 1]):
+        if last and _begins_another(text[last : field.start() + 1]):
             values = {"final": [], "": []}
         group = "final" if field["name"].lower().startswith("final") else ""
         values[group].append(value)
@@ -94,7 +94,7 @@ def json_answers(text: str) -> list[str]:
     return list(dict.fromkeys(values["final"] or values[""]))
 
 
-def _replaces(between: str) -> bool:
+def _begins_another(between: str) -> bool:
     """Return whether what stands between two fields ends an object, says something, and begins another one."""
     other = _OTHER_OBJECT.search(between)
     return (
@@ -102,27 +102,27 @@ def _replaces(between: str) -> bool:
     )
 
 
-def _value(text: str, start: int) -> str | None:
+def _json_value(text: str, start: int) -> str | None:
     """Return the value that begins at `start`: a text, a number, a list or an object of them."""
     if text[start : start + 1] == "[":
-        return ", ".join(_elements(text, start, "]")) or None
+        return ", ".join(_json_elements(text, start, "]")) or None
     if text[start : start + 1] == "{":
-        return ", ".join(_elements(text, start, "}")) or None
-    return _scalar(text, start)
+        return ", ".join(_json_elements(text, start, "}")) or None
+    return _json_scalar(text, start)
 
 
-def _scalar(text: str, start: int) -> str | None:
+def _json_scalar(text: str, start: int) -> str | None:
     quoted = _QUOTED.match(text, start)
     if quoted is not None:
         quoted_text = quoted[1] if quoted[1] is not None else quoted[2]
-        return _unescaped(quoted_text).strip() or None
+        return _unescape_json(quoted_text).strip() or None
     bare = _BARE.match(text, start)
     if bare is not None and bare[0] not in ("null", "None"):
         return bare[0]
     return None
 
 
-def _unescaped(text: str) -> str:
+def _unescape_json(text: str) -> str:
     """Replace escapes of JSON, which doubles the backslashes of LaTeX; models often do not, and then mean `\\frac` by
     it, not a form feed."""
     if "\\\\" in text:
@@ -137,7 +137,7 @@ def _unescaped(text: str) -> str:
 _ELEMENT = re.compile(r"\s*(?:(?P<name>\"[^\"\\\n]{1,40}\"|'[^'\\\n]{1,40}')\s*:\s*)?(?=[^\s\]}\[{,:])", re.DOTALL)
 
 
-def _elements(text: str, start: int, closing: str) -> list[str]:
+def _json_elements(text: str, start: int, closing: str) -> list[str]:
     """Return the scalars between a bracket and the next `closing`, with the names that they have."""
     elements: list[str] = []
     position = start + 1
@@ -145,7 +145,7 @@ def _elements(text: str, start: int, closing: str) -> list[str]:
         spelt = _QUOTED.match(text, element.end()) or _BARE.match(text, element.end())
         if spelt is None:
             break
-        value = _scalar(text, element.end()) or ""
+        value = _json_scalar(text, element.end()) or ""
         name = (element["name"] or "").strip("\"'")
         elements.append(f"{name}={value}" if name else value)
         position = spelt.end()

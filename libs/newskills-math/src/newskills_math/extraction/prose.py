@@ -7,7 +7,7 @@ import re
 
 from newskills_math.phrases import changes_value
 from newskills_math.syntax.tables import HEDGES, NUMBER_WORDS, VALUE_WORDS
-from newskills_math.words import is_prose, words
+from newskills_math.words import is_prose, plain_words
 
 _MATH_PART = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)")
 _DENIAL = re.compile(
@@ -40,7 +40,7 @@ def _bare_formula(text: str) -> str:
     prose_words = _PROSE_WORD.findall(text)
     if not prose_words or "\\begin" in text or not is_prose(text) or _DENIAL.search(text):
         return ""
-    if set(words(" ".join(prose_words)).split()) & (HEDGES | VALUE_WORDS | NUMBER_WORDS.keys()):
+    if set(plain_words(" ".join(prose_words)).split()) & (HEDGES | VALUE_WORDS | NUMBER_WORDS.keys()):
         return ""
     parts = [part.strip(" \t\n.,:;!?*") for part in _PROSE_WORD.split(text)]
     formulas = [part for part in parts if part]

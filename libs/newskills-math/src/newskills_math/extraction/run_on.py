@@ -74,7 +74,7 @@ def without_next_question(text: str) -> str:
     if _FIRST_LINE.match(text) is None and _LATER_LINE.search(text) is None:
         return text
     numbered: set[tuple[str, str]] = set()
-    for heading in islice(_headings(text), _MOST_HEADINGS):
+    for heading in islice(_find_headings(text), _MOST_HEADINGS):
         word, number = heading["word"], heading["number"]
         if word == "Problem" and _FLAW.match(text, heading.end()):
             continue
@@ -86,7 +86,7 @@ def without_next_question(text: str) -> str:
     return text
 
 
-def _headings(text: str) -> Iterator[re.Match[str]]:
+def _find_headings(text: str) -> Iterator[re.Match[str]]:
     first = _FIRST_LINE.match(text)
     if first is not None:
         yield first

@@ -36,10 +36,10 @@ def value_of(formula: str) -> str | None:
 
     None for a formula of nothing but signs.
     """
-    exact, about = _without_estimate(_concluded(formula))
-    if "," in exact and len(parts := _cut(exact, ",")) > 1 and all("=" in part for part in parts):
+    exact, about = _without_estimate(_last_conclusion(formula))
+    if "," in exact and len(parts := _split_at_sign(exact, ",")) > 1 and all("=" in part for part in parts):
         return ", ".join(filter(None, map(value_of, parts))) or None
-    sides = [side.strip() for side in _cut(exact, "=")]
+    sides = [side.strip() for side in _split_at_sign(exact, "=")]
     sides = [side for side in sides if side]
     if not sides:
         return None
@@ -59,11 +59,11 @@ def value_of(formula: str) -> str | None:
 
 def is_calculated(formula: str) -> bool:
     """Return whether it is an equation that says what more than a name comes to."""
-    sides = _cut(formula, "=")
+    sides = _split_at_sign(formula, "=")
     return len(sides) > 1 and len(sides[0].strip()) > 2 and bool(sides[-1].strip())
 
 
-def _concluded(formula: str) -> str:
+def _last_conclusion(formula: str) -> str:
     """Return the last line of several, behind the last arrow."""
     if _ALIGNED.search(formula):
         lines = [line for line in _ALIGNED.sub(" ", formula).split("\\\\") if line.strip(_END)]
@@ -88,7 +88,7 @@ def _without_estimate(formula: str) -> tuple[str, str]:
     return before, rf" \approx {behind}"
 
 
-def _cut(formula: str, sign: str) -> list[str]:
+def _split_at_sign(formula: str, sign: str) -> list[str]:
     """Return what stands between the signs outside of brackets; `<=` and its like are no equals signs."""
     sides, depth, start = [], 0, 0
     for at, char in enumerate(formula):

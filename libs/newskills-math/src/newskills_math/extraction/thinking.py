@@ -130,7 +130,7 @@ def after_thinking(text: str) -> str | None:
     """
     if not _may_have_marks(text):
         return _after_words(text)
-    span = _read(text)
+    span = _read_marks(text)
     if span.open_at >= 0:
         return None
     answer = span.kept + text[span.start : span.end]
@@ -152,7 +152,7 @@ def split_thinking(text: str) -> tuple[str, str]:
     """
     if not _may_have_marks(text):
         return "", text
-    span = _read(text)
+    span = _read_marks(text)
     if span.open_at >= 0:
         reasoning, answer = text, ""
     elif span.start:
@@ -168,7 +168,7 @@ def split_thinking(text: str) -> tuple[str, str]:
 
 def has_ended_thinking(text: str) -> bool:
     """Return whether a reply has reasoning, all of which ended."""
-    span = _read(text)
+    span = _read_marks(text)
     if span.start or span.open_at >= 0:
         return span.open_at < 0
     return _after_words(text) not in (None, text)
@@ -180,14 +180,14 @@ def thinks_once(text: str) -> bool:
     >>> thinks_once("<think>2 + 2</think> 4"), thinks_once("2 + 2</think>"), thinks_once("4")
     (True, False, False)
     """
-    marks = list(_thoughts(text, 0))
+    marks = list(_reasoning_marks(text, 0))
     if not marks or marks[-1].lastgroup not in _CLOSES or not text[marks[-1].end() :].strip():
         return False
     openings = marks[:-1]
-    return not openings or (len(openings) == 1 and _begins(openings[0], text))
+    return not openings or (len(openings) == 1 and _begins_text(openings[0], text))
 
 
-def _begins(mark: re.Match[str], text: str) -> bool:
+def _begins_text(mark: re.Match[str], text: str) -> bool:
     """Return whether a text begins with this mark, which opens reasoning."""
     return mark.lastgroup not in _CLOSES and not text[: mark.start()].strip()
 
@@ -200,12 +200,12 @@ def join_turns(turns: Sequence[str], between: str = "") -> str:
     >>> join_turns(["<think>I call the tool", "It is 4."], "\\n")
     '<think>I call the tool</think>\\nIt is 4.'
     """
-    return between.join([*map(_ended, turns[:-1]), *turns[-1:]])
+    return between.join([*map(_with_end_mark, turns[:-1]), *turns[-1:]])
 
 
-def _ended(text: str) -> str:
+def _with_end_mark(text: str) -> str:
     """Return a text with the mark that ends its open reasoning."""
-    open_at = _read(text).open_at
+    open_at = _read_marks(text).open_at
     if open_at < 0:
         return text
     opening = _THOUGHT.match(text, open_at)
@@ -220,7 +220,7 @@ def after_first_thinking(text: str, fence: str) -> str | None:
 
     None where the reasoning never ended. A mark behind a `fence` begins none.
     """
-    thoughts = _thoughts(text, 0)
+    thoughts = _reasoning_marks(text, 0)
     mark = next(thoughts, None)
     if mark is not None and mark.lastgroup not in _CLOSES:
         fenced = 0 <= text.find(fence) < mark.start()
@@ -241,7 +241,7 @@ def _own_end(answer: str) -> int:
     return len(answer)
 
 
-def _read(text: str) -> _ReplySpan:
+def _read_marks(text: str) -> _ReplySpan:
     """Read the marks of a text once.
 
     `</s>` behind `<s>` strikes text out. A stop mark before the end of a reasoning that the prompt has begun belongs to
@@ -271,7 +271,7 @@ def _read(text: str) -> _ReplySpan:
             struck = True
         elif open_at < 0 and says_something and not (kind == "end" and struck):
             if not start and mark.start() >= begins_in_prompt_until:
-                following = next(_thoughts(text, mark.end()), None)
+                following = next(_reasoning_marks(text, mark.end()), None)
                 if following is not None and following.lastgroup in _CLOSES:
                     begins_in_prompt_until = following.start()
             if mark.start() >= begins_in_prompt_until:
@@ -287,7 +287,7 @@ def _may_have_marks(text: str) -> bool:
     return _BRACKETED.search(text) is not None or "]~" in text
 
 
-def _thoughts(text: str, start: int) -> Iterator[re.Match[str]]:
+def _reasoning_marks(text: str, start: int) -> Iterator[re.Match[str]]:
     """Return the marks of reasoning from `start` on, without quoted ones."""
     return (mark for mark in _THOUGHT.finditer(text, start) if not _is_quoted(text, mark))
 

@@ -10,7 +10,7 @@ from newskills_math.syntax import tables
 from newskills_math.syntax.cursor import Cursor
 from newskills_math.syntax.lexer import Token
 from newskills_math.syntax.multiples import JOINED_MULTIPLIERS
-from newskills_math.syntax.nodes import Node, TooBig, Unreadable, number, replace
+from newskills_math.syntax.nodes import Node, TooBig, Unreadable, number_node, replace_nodes
 
 MAX_EXPONENT = 4000
 _OPENERS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}"}
@@ -44,7 +44,7 @@ _EVENT_SIGNS = frozenset({"|", r"\cap", r"\cup", "=", "<", ">", "≤", "≥", "�
 _APPLIED = frozenset({"f", "g", "h", "F", "G", "H", "P", "Q", "R", "T", "u", "p", "q", "S", "N", "V", "A", "E"})
 
 
-def literal(text: str) -> Node:
+def number_literal(text: str) -> Node:
     """Return the node of a number literal, `6.02e23` included."""
     mantissa, _, exponent = text.lower().partition("e")
     power = int(exponent) if exponent else 0
@@ -96,7 +96,7 @@ class Atoms(Cursor):
                 sign = self._accept("-")
                 amount = self._power()
                 if self._now.kind == "sym" and self._now.text in JOINED_MULTIPLIERS and not self._now.spaced:
-                    amount = Node("mul", (amount, number(JOINED_MULTIPLIERS[self._take().text])))
+                    amount = Node("mul", (amount, number_node(JOINED_MULTIPLIERS[self._take().text])))
             signed_amount = Node("neg", (amount,)) if sign else amount
             return Node("unit", (signed_amount,), name="dollar")
         if token.kind == "cmd":
@@ -111,7 +111,7 @@ class Atoms(Cursor):
         word = self._now.text.lower().strip(" .")
         if word in tables.NUMBER_WORDS:
             self._take()
-            return number(tables.NUMBER_WORDS[word])
+            return number_node(tables.NUMBER_WORDS[word])
         if (meaning := tables.SYNONYMS.get(word)) is not None and meaning in "∅ℝ":
             self._take()
             return Node("const", name={"∅": "empty", "ℝ": "ℝ"}[meaning])
@@ -123,7 +123,7 @@ class Atoms(Cursor):
     def _repeating(self, text: str) -> Node:
         """Parse a literal, with its repetend where `\\overline{…}` or `\\dot` follows."""
         if "." not in text or not self._is(r"\overline", r"\dot", r"\bar"):
-            return literal(text)
+            return number_literal(text)
         self._take()
         digits = self._raw_group()
         while self._is(r"\dot"):
@@ -134,7 +134,7 @@ class Atoms(Cursor):
         self._accept(r"\ldots")
         places = len(text.partition(".")[2])
         tail = Fraction(int(digits), 10 ** len(digits) - 1) / 10**places
-        return Node("num", value=literal(text).value + tail)
+        return Node("num", value=number_literal(text).value + tail)
 
     def _symbol(self) -> Node:
         starts = self._at == 0 or self._tokens[self._at - 1].text in (",", ";")
@@ -144,7 +144,7 @@ class Atoms(Cursor):
         else:
             node = Node("sym", name=name)
         while self._is("'", "_"):
-            node = primed(node) if self._accept("'") else self._subscript(node)
+            node = with_prime(node) if self._accept("'") else self._subscript(node)
         if name in ("P", "E") and self._is("(", "[") and (described := self._described(name)) is not None:
             return described
         if self._is("(") and not self._now.spaced and self._is_application(node.name, starts):
@@ -223,7 +223,7 @@ class Atoms(Cursor):
                     self._take()
                     exponent = self._script()
             argument = self._argument()
-            if exponent is not None and exponent == Node("neg", (number(1),)) and name in tables.FUNCTIONS:
+            if exponent is not None and exponent == Node("neg", (number_node(1),)) and name in tables.FUNCTIONS:
                 name, exponent = tables.FUNCTIONS.get(f"a{name}", name), None
             function_name = "logb" if base and name in ("log", "ln") else name
             node = Node("fn", (*argument, *base), name=function_name)
@@ -275,7 +275,7 @@ class Atoms(Cursor):
             token = self._now
             if len(token.text) > 1 and token.text.isdigit():
                 self._tokens[self._at] = Token("num", token.text[1:])
-                return number(int(token.text[0]))
+                return number_node(int(token.text[0]))
         if self._is("-"):
             self._take()
             return Node("neg", (self._digit_or_group(),))
@@ -293,7 +293,7 @@ class Atoms(Cursor):
             and len(self._now.text) > 1
             and self._previous_is_command()
         ):
-            radicand = literal(self._take().text)
+            radicand = number_literal(self._take().text)
         else:
             radicand = self._atom()
         root_arguments = (radicand, degree) if degree is not None else (radicand,)
@@ -320,7 +320,9 @@ class Atoms(Cursor):
             raise Unreadable("a sum without a variable")
         body = self._term()
         if low.args[0].kind == "const":  # an index called i or e is no constant
-            body = replace(body, lambda n: variable if n.kind == "const" and n.name == variable.name else None)
+            body = replace_nodes(
+                body, lambda n: variable if n.kind == "const" and n.name == variable.name else None
+            )
         return Node("big", (variable, low.args[1], high, body), name=name)
 
     def _special_brackets(self, name: str) -> Node:
@@ -416,7 +418,7 @@ class Atoms(Cursor):
         return Node("fn", (inside,), name=name)
 
 
-def primed(node: Node) -> Node:
+def with_prime(node: Node) -> Node:
     if node.kind not in ("sym", "app", "const"):
         raise Unreadable("a prime on a value")
     kind = node.kind if node.kind != "const" else "sym"

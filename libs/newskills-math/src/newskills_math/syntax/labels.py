@@ -43,7 +43,7 @@ def usual_order(names: Sequence[str]) -> list[int] | None:
     """
     if len(set(names)) < len(names) or not all(_PLAIN_NAME.fullmatch(name) for name in names):
         return None
-    order = sorted(range(len(names)), key=lambda at: _rank(names[at]))
+    order = sorted(range(len(names)), key=lambda at: _label_rank(names[at]))
     letters = [ord(names[at][0]) for at in order]
     is_run = letters == list(range(letters[0], letters[0] + len(letters)))
     if is_run or len(set(letters)) == 1:
@@ -51,7 +51,7 @@ def usual_order(names: Sequence[str]) -> list[int] | None:
     return None
 
 
-def _rank(name: str) -> tuple[str, int]:
+def _label_rank(name: str) -> tuple[str, int]:
     letter, _, subscript = name.partition("_")
     return letter, int(subscript or 0)
 

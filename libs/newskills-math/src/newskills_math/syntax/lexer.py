@@ -197,9 +197,9 @@ def tokenise(text: str, *, comma_groups: bool) -> list[Token]:
         elif kind == "other" and raw in ")]":
             depth -= 1
         if kind == "comma":
-            tokens.extend(_comma(raw, spaced, joined=comma_groups and depth <= 0))
+            tokens.extend(_comma_tokens(raw, spaced, joined=comma_groups and depth <= 0))
         elif kind == "text":
-            tokens.extend(_text(match, spaced))
+            tokens.extend(_text_tokens(match, spaced))
         else:
             tokens.extend(_SIMPLE[kind](raw, spaced))
         spaced = False
@@ -207,26 +207,26 @@ def tokenise(text: str, *, comma_groups: bool) -> list[Token]:
     return tokens
 
 
-def _comma(raw: str, spaced: bool, *, joined: bool) -> list[Token]:
+def _comma_tokens(raw: str, spaced: bool, *, joined: bool) -> list[Token]:
     if joined:
-        return _number(raw.replace(",", ""), spaced)
+        return _number_tokens(raw.replace(",", ""), spaced)
     tokens: list[Token] = []
     for part in raw.split(","):
         tokens += [Token("num", part, spaced and not tokens), Token("op", ",")]
     return tokens[:-1]
 
 
-def _grouped(raw: str, spaced: bool) -> list[Token]:
-    return _number(re.sub(r"[^\d.]", "", raw), spaced)
+def _grouped_number(raw: str, spaced: bool) -> list[Token]:
+    return _number_tokens(re.sub(r"[^\d.]", "", raw), spaced)
 
 
-def _number(raw: str, spaced: bool) -> list[Token]:
+def _number_tokens(raw: str, spaced: bool) -> list[Token]:
     if len(raw) > 4000:
         raise TooBig("a number of more than 4,000 digits")
     return [Token("num", raw, spaced)]
 
 
-def _based(raw: str, spaced: bool) -> list[Token]:
+def _based_number(raw: str, spaced: bool) -> list[Token]:
     digits, _, base = raw.partition("_")
     inner = base.replace(r"\text", "").strip("{} ")
     if len(digits) > 4000:
@@ -237,7 +237,7 @@ def _based(raw: str, spaced: bool) -> list[Token]:
     return [Token("based", f"{digits}_{value}", spaced)]
 
 
-def _text(match: re.Match[str], spaced: bool) -> list[Token]:
+def _text_tokens(match: re.Match[str], spaced: bool) -> list[Token]:
     command = match.group("text").partition("{")[0].strip().strip("\\").rstrip("*")
     body = match.group("body").strip()
     if (
@@ -273,7 +273,7 @@ def _is_time(body: str, match: re.Match[str]) -> bool:
     return body in ("min", "sec") and bool(_BEHIND_NUMBER.search(before) and _NO_ARGUMENT.match(after))
 
 
-def _command(raw: str, spaced: bool) -> list[Token]:
+def _command_tokens(raw: str, spaced: bool) -> list[Token]:
     raw = _RENAMED.get(raw, raw)
     name = raw[1:]
     if raw in (r"\{", r"\}", "\\\\"):
@@ -303,7 +303,7 @@ def _command(raw: str, spaced: bool) -> list[Token]:
     return [Token("cmd", raw, spaced)]
 
 
-def _escape(raw: str, spaced: bool) -> list[Token]:
+def _escape_tokens(raw: str, spaced: bool) -> list[Token]:
     if raw == r"\$":
         return [Token("cur", "$", spaced)]
     if raw in (r"\%", r"\&", r"\_", r"\#"):
@@ -313,18 +313,18 @@ def _escape(raw: str, spaced: bool) -> list[Token]:
     return [Token("op", raw, spaced)]
 
 
-def _word(raw: str, spaced: bool) -> list[Token]:
+def _word_tokens(raw: str, spaced: bool) -> list[Token]:
     if not raw.isascii():
         return [Token("text", raw, spaced)]
     lower = raw.lower()
     if raw in _ASCII_COMMANDS or (len(raw) > 2 and lower in _ASCII_COMMANDS):
-        return _command(_ASCII_COMMANDS[lower], spaced)
+        return _command_tokens(_ASCII_COMMANDS[lower], spaced)
     if lower in tables.FUNCTIONS and lower not in ("min", "max") and len(raw) > 1:
         return [Token("fn", tables.FUNCTIONS[lower], spaced)]
     if len(raw) == 1:
         return [Token("sym", raw, spaced)]
     if (joined := _JOINED.fullmatch(raw)) is not None:
-        return [t for part in joined.groups() if part for t in _word(part, spaced)]
+        return [t for part in joined.groups() if part for t in _word_tokens(part, spaced)]
     if is_word(raw):
         return [Token("text", raw, spaced)]
     return [Token("sym", letter, spaced and index == 0) for index, letter in enumerate(raw)]
@@ -342,7 +342,7 @@ def is_word(run: str) -> bool:
     return any(c in _VOWELS for c in run) and not (len(run) == 4 and run.isupper())
 
 
-def _other(raw: str, spaced: bool) -> list[Token]:
+def _other_tokens(raw: str, spaced: bool) -> list[Token]:
     if raw in tables.RELATIONS:
         return [Token("rel", tables.RELATIONS[raw], spaced)]
     if raw == "$" or raw in '"`':
@@ -355,13 +355,13 @@ def _other(raw: str, spaced: bool) -> list[Token]:
 
 
 _SIMPLE = {
-    "grouped": _grouped,
-    "num": _number,
-    "based": _based,
-    "cmd": _command,
-    "escape": _escape,
+    "grouped": _grouped_number,
+    "num": _number_tokens,
+    "based": _based_number,
+    "cmd": _command_tokens,
+    "escape": _escape_tokens,
     "dots": lambda raw, spaced: [Token("cmd", r"\ldots", spaced)],
     "speed": lambda raw, spaced: [Token("text", raw, spaced)],
-    "word": _word,
-    "other": _other,
+    "word": _word_tokens,
+    "other": _other_tokens,
 }

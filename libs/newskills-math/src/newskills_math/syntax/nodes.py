@@ -39,11 +39,11 @@ class Node(NamedTuple):
     places: int = -1
 
 
-def number(value: int | Fraction) -> Node:
+def number_node(value: int | Fraction) -> Node:
     return Node("num", value=Fraction(value))
 
 
-def walk(node: Node) -> Iterator[Node]:
+def walk_tree(node: Node) -> Iterator[Node]:
     stack = [node]
     while stack:
         top = stack.pop()
@@ -64,14 +64,14 @@ def symbols(node: Node) -> frozenset[str]:
     return names
 
 
-def has(node: Node, *kinds: str) -> bool:
-    return any(n.kind in kinds for n in walk(node))
+def has_kind(node: Node, *kinds: str) -> bool:
+    return any(n.kind in kinds for n in walk_tree(node))
 
 
-def replace(node: Node, change: Callable[[Node], Node | None]) -> Node:
+def replace_nodes(node: Node, change: Callable[[Node], Node | None]) -> Node:
     """Return the tree with every node for which `change` returns a node exchanged for it, from the top."""
     if (new := change(node)) is not None:
         return new
     if not node.args:
         return node
-    return Node(node.kind, tuple(replace(a, change) for a in node.args), node.name, node.value, node.places)
+    return Node(node.kind, tuple(replace_nodes(a, change) for a in node.args), node.name, node.value, node.places)

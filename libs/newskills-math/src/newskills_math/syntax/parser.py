@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 
-from newskills_math.numerals import spelled
+from newskills_math.numerals import spelled_number
 from newskills_math.phrases import is_approval, is_denial, is_hedge, is_lead_in
 from newskills_math.syntax import tables
-from newskills_math.syntax.atoms import Atoms, primed
+from newskills_math.syntax.atoms import Atoms, with_prime
 from newskills_math.syntax.cursor import MAX_DEPTH
 from newskills_math.syntax.lexer import tokenise
 from newskills_math.syntax.multiples import JOINED_MULTIPLIERS, MULTIPLIERS
-from newskills_math.syntax.nodes import Node, TooBig, Unreadable, number
+from newskills_math.syntax.nodes import Node, TooBig, Unreadable, number_node
 
 
 def parse(text: str, *, comma_groups: bool = True) -> Node:
@@ -144,7 +144,7 @@ class _Parser(Atoms):
             node = Node("neg", (node,))
         elif with_sign in (r"\pm", r"\mp"):
             sign_name = "±" if with_sign == r"\pm" else "∓"
-            node = Node("pm", (number(0), node), name=sign_name)
+            node = Node("pm", (number_node(0), node), name=sign_name)
         while True:
             if self._is("+", "-"):
                 sign = self._take().text
@@ -173,7 +173,7 @@ class _Parser(Atoms):
         while True:
             if self._is("*", r"\cdot", r"\times"):
                 sign = self._take().text
-                node = _times(node, self._signed_power(), sign)
+                node = _product_node(node, self._signed_power(), sign)
             elif self._accept("/"):
                 node = self._over(node)
             elif self._now.kind == "text":
@@ -197,7 +197,7 @@ class _Parser(Atoms):
     def _repeated_in_words(self, node: Node) -> Node:
         """Read what follows in brackets, as in `5 (five)`: the same once more, or a unit in brackets."""
         word = self._ahead().text.lower()
-        if word in tables.NUMBER_WORDS and node != number(tables.NUMBER_WORDS[word]):
+        if word in tables.NUMBER_WORDS and node != number_node(tables.NUMBER_WORDS[word]):
             raise Unreadable("a number and another number in words")
         self._take()
         if word in tables.NUMBER_WORDS:
@@ -210,7 +210,7 @@ class _Parser(Atoms):
     @staticmethod
     def _repeated(node: Node, digits: str) -> Node:
         spelled = int(digits) if digits.isdecimal() else -1
-        if node != number(spelled):
+        if node != number_node(spelled):
             raise Unreadable("a number and another number in words")
         return node
 
@@ -266,20 +266,20 @@ class _Parser(Atoms):
         """Parse a word after a value: percent, degree, a multiplier, or a unit (with its power and denominator)."""
         token = self._take()
         if token.text in JOINED_MULTIPLIERS and not token.spaced:
-            return Node("mul", (node, number(JOINED_MULTIPLIERS[token.text])))
+            return Node("mul", (node, number_node(JOINED_MULTIPLIERS[token.text])))
         word = token.text.lower().strip(" .,;")
         if word in ("percent", "per cent", "pct"):
             return Node("percent", (node,))
         if word in ("degree", "degrees", "deg"):
             return Node("deg", (node,))
         while (multiplier := MULTIPLIERS.get(word.partition(" ")[0])) is not None:
-            node, word = Node("mul", (node, number(multiplier))), word.partition(" ")[2].strip()
+            node, word = Node("mul", (node, number_node(multiplier))), word.partition(" ")[2].strip()
         while self._now.kind == "text" and self._now.text.lower().strip(" ,;") not in tables.SEPARATORS:
             word += " " + self._take().text.lower()
         word = word.strip()
         if not word or is_approval(word):
             return node
-        if (digits := spelled(word.strip("() "))) is not None:
+        if (digits := spelled_number(word.strip("() "))) is not None:
             return self._repeated(node, digits)
         if is_denial(word) or is_hedge(_WORD_END.sub(" ", word).split()):
             raise Unreadable("a value that is hedged")
@@ -314,7 +314,7 @@ class _Parser(Atoms):
             return base
         if self._is(r"\prime"):
             self._take()
-            return primed(base)
+            return with_prime(base)
         if self._is("{") and self._ahead().text in (r"\prime", "'"):
             return self._primes(base)
         if self._is("{") and self._ahead().kind == "text" and self._ahead(2).text == "}":
@@ -334,7 +334,7 @@ class _Parser(Atoms):
     def _primes(self, base: Node) -> Node:
         self._expect("{")
         while self._accept(r"\prime", "'"):
-            base = primed(base)
+            base = with_prime(base)
         self._expect("}")
         return base
 
@@ -349,7 +349,7 @@ class _Parser(Atoms):
                 count = 0
                 while self._accept("!"):
                     count += 1
-                node = Node("fn", (node, number(count)), name="factorial")
+                node = Node("fn", (node, number_node(count)), name="factorial")
             elif self._is("%"):
                 self._take()
                 node = Node("percent", (node,))
@@ -358,14 +358,14 @@ class _Parser(Atoms):
                 node = self._after_degree(node)
             elif self._is("'"):
                 self._take()
-                node = primed(node)
+                node = with_prime(node)
             elif self._is("_"):
                 node = self._subscript(node)
             else:
                 return node
 
 
-def _times(left: Node, right: Node, sign: str) -> Node:
+def _product_node(left: Node, right: Node, sign: str) -> Node:
     """Return a product that shows its sign; of two vectors with a cross between, what changes its sign with their
     order."""
     if sign == r"\times" and all(_is_vector(side) for side in (left, right)):

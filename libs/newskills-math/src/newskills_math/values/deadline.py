@@ -60,7 +60,7 @@ class _Budget:
         It is asked again at the next tick, should a library swallow what is raised.
         """
         passed, self.looked_at = now - self.looked_at, now
-        if self.free or _imports(frame):  # a module whose import is cut off would be imported again each time
+        if self.free or _is_importing(frame):  # a module whose import is cut off would be imported again each time
             return False
         self.seconds -= passed
         return self.seconds <= 0
@@ -75,7 +75,7 @@ class _Thread(threading.local):
 _THREAD = _Thread()
 
 
-def limited(work: Callable[[], T], seconds: float) -> T:
+def run_limited(work: Callable[[], T], seconds: float) -> T:
     """Return what `work` gives. Raises OutOfTime after `seconds` of this thread's CPU time.
 
     A call within another one draws on what that one has left, and its OutOfTime is that one's to catch.
@@ -99,7 +99,7 @@ def use_signals() -> None:
 
 
 @contextmanager
-def step(name: str) -> Iterator[None]:
+def name_step(name: str) -> Iterator[None]:
     """Name the step on which the time is spent, for the reason of an answer that has none left."""
     budget = _THREAD.budget
     if budget is None:
@@ -124,7 +124,7 @@ def for_free(work: Callable[[], T]) -> T:
         budget.free = before
 
 
-def _ends(frame: FrameType | None) -> bool:
+def _is_ending_object(frame: FrameType | None) -> bool:
     """Return whether an object is being destroyed, or garbage collected: what is raised in there is printed and
     lost."""
     callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
@@ -135,7 +135,7 @@ def _ends(frame: FrameType | None) -> bool:
     return False
 
 
-def _imports(frame: FrameType | None) -> bool:
+def _is_importing(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename == _IMPORTS:
             return True
@@ -147,8 +147,8 @@ def _imports(frame: FrameType | None) -> bool:
 
 
 def _by_signal(work: Callable[[], T], budget: _Budget) -> T:
-    if signal.getsignal(signal.SIGVTALRM) is not _tick:  # stays: to set it costs more than most answers
-        signal.signal(signal.SIGVTALRM, _tick)
+    if signal.getsignal(signal.SIGVTALRM) is not _on_tick:  # stays: to set it costs more than most answers
+        signal.signal(signal.SIGVTALRM, _on_tick)
     collects = gc.isenabled()
     gc.disable()  # a tick that comes in one of its callbacks would come to nothing
     _THREAD.budget = budget
@@ -162,9 +162,9 @@ def _by_signal(work: Callable[[], T], budget: _Budget) -> T:
             gc.enable()
 
 
-def _tick(_number: int, frame: FrameType | None) -> None:
+def _on_tick(_number: int, frame: FrameType | None) -> None:
     budget = _THREAD.budget
-    if budget is not None and budget.is_spent(time.thread_time(), frame) and not _ends(frame):
+    if budget is not None and budget.is_spent(time.thread_time(), frame) and not _is_ending_object(frame):
         raise OutOfTime(budget.step)
 
 
@@ -185,21 +185,21 @@ class _State:
 _STATE = _State()
 
 
-def _renew() -> None:
+def _renew_state() -> None:
     """Begin anew in a forked process, where no other thread lives on, whatever it held."""
     global _STATE  # noqa: PLW0603 - a fork changes what there is
     _STATE = _State(signals=_STATE.signals)
     _THREAD.budget = None
 
 
-os.register_at_fork(after_in_child=_renew)
+os.register_at_fork(after_in_child=_renew_state)
 
 
 def _by_watchdog(work: Callable[[], T], budget: _Budget) -> T:
     """Stop work at its deadline, as a signal would do it, but for any thread.
 
     What the watchdog raises may arrive between any two instructions, also when the work has just ended: hence the
-    second `_release`, in whose time no other one comes, since each TICK of this thread's time brings one at most.
+    second `_release_watch`, in whose time no other one comes, since each TICK of this thread's time brings one at most.
     """
     budget.thread = threading.get_ident()
     budget.clock = time.pthread_getcpuclockid(budget.thread)
@@ -210,13 +210,13 @@ def _by_watchdog(work: Callable[[], T], budget: _Budget) -> T:
                 _start_watchdog()
             return work()
         finally:
-            _release(budget)
+            _release_watch(budget)
     except OutOfTime:
-        _release(budget)
+        _release_watch(budget)
         raise OutOfTime(budget.spent_in or budget.step) from None
 
 
-def _release(budget: _Budget) -> None:
+def _release_watch(budget: _Budget) -> None:
     """End the watch, so that nothing is raised any more. May be called again where it was cut off."""
     budget.done = True
     while budget.firing:  # it has not seen that we are done
@@ -230,11 +230,11 @@ def _release(budget: _Budget) -> None:
 def _start_watchdog() -> None:
     with _STATE.starting:
         if _STATE.watchdog is None:
-            _STATE.watchdog = threading.Thread(target=_watch, name="newskills-math watchdog", daemon=True)
+            _STATE.watchdog = threading.Thread(target=_watch_thread, name="newskills-math watchdog", daemon=True)
             _STATE.watchdog.start()
 
 
-def _watch() -> None:
+def _watch_thread() -> None:
     """Test the answer that is being worked out, each TICK, until there was none for a while."""
     idle = 0
     while True:
@@ -264,7 +264,7 @@ def _look_at(budget: _Budget) -> None:
         return
     budget.firing = True  # before it is asked whether it is done: see _release
     try:
-        if not budget.done and not _ends(sys._current_frames().get(budget.thread)):
+        if not budget.done and not _is_ending_object(sys._current_frames().get(budget.thread)):
             budget.spent_in = budget.spent_in or budget.step
             _raise_in(budget.thread, OutOfTime)
     finally:

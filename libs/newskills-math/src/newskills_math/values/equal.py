@@ -14,15 +14,24 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, NamedTuple
 
-from newskills_math.syntax.nodes import Node, TooBig, Unreadable, has, number, replace, symbols, walk
+from newskills_math.syntax.nodes import (
+    Node,
+    TooBig,
+    Unreadable,
+    has_kind,
+    number_node,
+    replace_nodes,
+    symbols,
+    walk_tree,
+)
 from newskills_math.values import exact as fast
 from newskills_math.values import modular
-from newskills_math.values.evaluate import DIGITS, NotExact, Numeric, Undefined, context, exact
+from newskills_math.values.evaluate import DIGITS, NotExact, Numeric, Undefined, exact_value, own_context
 from newskills_math.values.sampling import (
     Point,
     break_points,
     near_zero,
-    points,
+    sample_points,
     whole_break_points,
     whole_points,
 )
@@ -34,7 +43,7 @@ _MANY_DIGITS = 700
 _MOST_DIGITS = 40_000
 _DIGITS_PER_SIZE = 4
 _MOST_VARIABLES = 100
-_NOTHING = number(0)
+_NOTHING = number_node(0)
 _WHOLE_FUNCTIONS = frozenset({"factorial", "binom", "gcd", "lcm"})
 
 
@@ -52,7 +61,7 @@ class Options(NamedTuple):
 def same_value(gold: Node, pred: Node, options: Options) -> bool | None:
     """Return whether the values are the same: True, False, or None where they cannot be computed."""
     names = symbols(gold) | symbols(pred)
-    if not names and not has(gold, "app") and not has(pred, "app"):
+    if not names and not has_kind(gold, "app") and not has_kind(pred, "app"):
         return _same_constant(gold, pred, options)
     if len(names) > _MOST_VARIABLES:
         return None
@@ -60,33 +69,37 @@ def same_value(gold: Node, pred: Node, options: Options) -> bool | None:
         return _same_at(gold, pred, whole_points(names), whole_break_points(gold, pred))
     if has_infinite(gold) or has_infinite(pred):
         return _same_at(gold, pred, near_zero(names), ())
-    return _same_at(gold, pred, points(names), break_points(gold, pred))
+    return _same_at(gold, pred, sample_points(names), break_points(gold, pred))
 
 
 def _same_constant(gold: Node, pred: Node, options: Options) -> bool | None:
-    a, b = _exact(gold), _exact(pred)
+    a, b = _exact_value(gold), _exact_value(pred)
     if a is not None and b is not None:
-        return a == b or fast.close(a, b, _places(gold), _places(pred), options.digits)
-    if max(_places(gold), _places(pred)) < 0 and modular.is_rational(gold) and modular.is_rational(pred):
+        return a == b or fast.are_close(a, b, _decimal_places(gold), _decimal_places(pred), options.digits)
+    if (
+        max(_decimal_places(gold), _decimal_places(pred)) < 0
+        and modular.is_rational(gold)
+        and modular.is_rational(pred)
+    ):
         return modular.same_number(gold, pred)
-    verdict = _numerically(gold, pred, options, natural=True)
+    verdict = _compare_numerically(gold, pred, options, natural=True)
     if verdict is False and (_bare_log(gold) or _bare_log(pred)):
-        return _numerically(gold, pred, options, natural=False)
+        return _compare_numerically(gold, pred, options, natural=False)
     return verdict
 
 
-def _exact(node: Node) -> Fraction | None:
+def _exact_value(node: Node) -> Fraction | None:
     try:
-        return exact(node, {})
+        return exact_value(node, {})
     except (NotExact, Undefined, TooBig):
         return None
 
 
-def _numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> bool | None:
-    big_gold, a, cut_gold = _value(gold, natural)
-    big_pred, b, cut_pred = _value(pred, natural)
+def _compare_numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> bool | None:
+    big_gold, a, cut_gold = _comparable_value(gold, natural)
+    big_pred, b, cut_pred = _comparable_value(pred, natural)
     if cut_gold or cut_pred:
-        if cut_gold and cut_pred and agree(a, b):
+        if cut_gold and cut_pred and numbers_agree(a, b):
             return True
         return None
     if big_gold or big_pred:
@@ -95,15 +108,15 @@ def _numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> 
         return None
     if a is None or b is None:
         return None
-    if agree(a, b):
-        if max(_places(gold), _places(pred)) >= 0:
+    if numbers_agree(a, b):
+        if max(_decimal_places(gold), _decimal_places(pred)) >= 0:
             return True
         return _stays_equal(gold, pred, a, b, natural)
-    places = [p for p in (_places(gold), _places(pred)) if p >= 0]
+    places = [p for p in (_decimal_places(gold), _decimal_places(pred)) if p >= 0]
     return bool(places) and _rounds_to(a, b, min(places), options.digits)
 
 
-def _value(node: Node, natural: bool) -> tuple[bool, Any, bool]:
+def _comparable_value(node: Node, natural: bool) -> tuple[bool, Any, bool]:
     """Return (whether it has no value that could be compared: beyond computing or undefined, the value or None, whether
     that is only the beginning of an infinite sum)."""
     numeric = Numeric({}, natural_log=natural)
@@ -115,7 +128,7 @@ def _value(node: Node, natural: bool) -> tuple[bool, Any, bool]:
         return False, None, False
 
 
-def _attempt(numeric: Numeric, node: Node) -> tuple[bool, Any]:
+def _attempt_value(numeric: Numeric, node: Node) -> tuple[bool, Any]:
     """Return (whether it is beyond computing, the value or None)."""
     try:
         return False, numeric.value(node)
@@ -125,9 +138,9 @@ def _attempt(numeric: Numeric, node: Node) -> tuple[bool, Any]:
         return False, None
 
 
-def agree(a: Any, b: Any) -> bool:
+def numbers_agree(a: Any, b: Any) -> bool:
     """Return whether two 50-digit numbers are the same to 30 digits; a rounding remainder counts as zero."""
-    mp = context()
+    mp = own_context()
     difference = abs(a - b)
     if difference == 0:
         return True
@@ -162,12 +175,12 @@ def _stays_equal(gold: Node, pred: Node, a: Any, b: Any, natural: bool) -> bool 
     size = max(abs(more_a), abs(more_b))
     if a != b and abs(a - b) == max(abs(a), abs(b)):
         return bool(size * 2 <= abs(a - b))
-    return bool(abs(more_a - more_b) <= size * context(digits).mpf(10) ** (DIGITS - digits))
+    return bool(abs(more_a - more_b) <= size * own_context(digits).mpf(10) ** (DIGITS - digits))
 
 
 def _rounds_to(a: Any, b: Any, places: int, digits: int) -> bool:
     """Compare a decimal with an irrational value: at least six places and six significant digits, correctly rounded."""
-    mp = context()
+    mp = own_context()
     difference, size = abs(a - b), max(abs(a), abs(b))
     if difference < size * mp.mpf(10) ** (1 - digits):
         return True
@@ -176,7 +189,7 @@ def _rounds_to(a: Any, b: Any, places: int, digits: int) -> bool:
     )
 
 
-def _places(node: Node) -> int:
+def _decimal_places(node: Node) -> int:
     """Count the digits after the point where the whole side is one decimal literal, else -1."""
     while node.kind in ("neg", "unit", "percent"):
         node = node.args[0]
@@ -188,18 +201,18 @@ def _places(node: Node) -> int:
         and node.args[0].places >= 0
         and node.args[1].kind == "pow"
     ):
-        power = _exact(node.args[1])
+        power = _exact_value(node.args[1])
         if power is not None and node.args[1].args[0] == Node("num", value=Fraction(10)):
             return max(node.args[0].places - len(str(power.numerator)) + len(str(power.denominator)), 0)
     return -1
 
 
 def _bare_log(node: Node) -> bool:
-    return any(n.kind == "fn" and n.name == "log" for n in walk(node))
+    return any(n.kind == "fn" and n.name == "log" for n in walk_tree(node))
 
 
 def _whole_number_talk(node: Node) -> bool:
-    for n in walk(replace(node, lambda n: _NOTHING if is_infinite(n) else None)):
+    for n in walk_tree(replace_nodes(node, lambda n: _NOTHING if is_infinite(n) else None)):
         if n.kind == "fn" and n.name in ("floor", "ceil") and symbols(n):
             if symbols(n) <= _INDICES and not _is_whole(n.args[0]):
                 return True
@@ -213,7 +226,7 @@ def _whole_number_talk(node: Node) -> bool:
         if (
             n.kind == "fn"
             and n.name in ("sin", "cos", "tan")
-            and has(n, "const")
+            and has_kind(n, "const")
             and symbols(n) <= {"n", "k", "m"}
             and symbols(n)
         ):
@@ -248,14 +261,14 @@ def _same_at(gold: Node, pred: Node, usual: Iterable[Point], far: Iterable[Point
 
 def _differ_at(gold: Node, pred: Node, point: Point, natural: bool) -> bool:
     with suppress(NotExact, Undefined, TooBig):
-        return exact(gold, point) != exact(pred, point)
-    mp = context()
+        return exact_value(gold, point) != exact_value(pred, point)
+    mp = own_context()
     real = {n: mp.mpf(v.numerator) / v.denominator for n, v in point.items()}
     left, right = Numeric(real, natural_log=natural), Numeric(real, natural_log=natural)
     with suppress(Undefined, TooBig, Unreadable):
         a, b = left.value(gold), right.value(pred)
         unsure = left.truncated or right.truncated or left.branched or right.branched
-        return not unsure and not agree(a, b)
+        return not unsure and not numbers_agree(a, b)
     return False
 
 
@@ -263,20 +276,20 @@ def _agree_at(gold: Node, pred: Node, point: Point, natural: bool) -> bool | Non
     """Compare two sides at one point. None: one of the two is not defined, or gold is not real, at this point; beyond
     computing is not computable."""
     with suppress(NotExact, Undefined, TooBig):
-        return exact(gold, point) == exact(pred, point)
-    mp = context()
+        return exact_value(gold, point) == exact_value(pred, point)
+    mp = own_context()
     real = {n: mp.mpf(v.numerator) / v.denominator for n, v in point.items()}
     left, right = Numeric(real, natural_log=natural), Numeric(real, natural_log=natural)
-    (big_gold, a), (big_pred, b) = _attempt(left, gold), _attempt(right, pred)
+    (big_gold, a), (big_pred, b) = _attempt_value(left, gold), _attempt_value(right, pred)
     if a is None or b is None:
         if (big_gold and b is not None) or (big_pred and a is not None):
             return False
         return None
     if left.truncated or right.truncated:
-        if left.truncated and right.truncated and agree(a, b):
+        if left.truncated and right.truncated and numbers_agree(a, b):
             return True
         return None
-    if agree(a, b):
+    if numbers_agree(a, b):
         return True
     all_positive = all(v > 0 for v in point.values())
     if not all_positive and abs(mp.im(a)) > abs(a) * mp.mpf("1e-30"):
@@ -284,12 +297,12 @@ def _agree_at(gold: Node, pred: Node, point: Point, natural: bool) -> bool | Non
     return False
 
 
-def ratio(first: Node, second: Node) -> Any:
+def constant_ratio(first: Node, second: Node) -> Any:
     """Return the constant c with second = c · first everywhere, None if there is none or it cannot be told."""
     names = symbols(first) | symbols(second)
-    mp = context()
+    mp = own_context()
     terms: list[Any] = []
-    for point in chain(points(names), break_points(first, second)):
+    for point in chain(sample_points(names), break_points(first, second)):
         real = {n: mp.mpf(v.numerator) / v.denominator for n, v in point.items()}
         left, right = Numeric(real), Numeric(real)
         try:
@@ -301,7 +314,7 @@ def ratio(first: Node, second: Node) -> Any:
         if a == 0 or b == 0:
             return None
         terms.append(b / a)
-        if not agree(terms[0], terms[-1]):
+        if not numbers_agree(terms[0], terms[-1]):
             return None
     if len(terms) >= 2:
         return terms[0]
@@ -310,9 +323,9 @@ def ratio(first: Node, second: Node) -> Any:
 
 def differ_by_constant(first: Node, second: Node) -> bool:
     """Return whether their difference is the same at all usual points where both have values."""
-    mp = context()
+    mp = own_context()
     differences: list[Any] = []
-    for point in points(symbols(first) | symbols(second)):
+    for point in sample_points(symbols(first) | symbols(second)):
         real = {n: mp.mpf(v.numerator) / v.denominator for n, v in point.items()}
         left, right = Numeric(real), Numeric(real)
         with suppress(Undefined, Unreadable, TooBig):
@@ -329,11 +342,11 @@ def real_value(node: Node) -> Any:
         value = numeric.value(node)
     except (Undefined, Unreadable, TooBig):
         return None
-    mp = context()
+    mp = own_context()
     if abs(mp.im(value)) == 0 and not numeric.truncated:
         return mp.re(value)
     return None
 
 
-def rename(node: Node, old: str, new: str) -> Node:
-    return replace(node, lambda n: Node("sym", name=new) if n.kind == "sym" and n.name == old else None)
+def rename_symbol(node: Node, old: str, new: str) -> Node:
+    return replace_nodes(node, lambda n: Node("sym", name=new) if n.kind == "sym" and n.name == old else None)

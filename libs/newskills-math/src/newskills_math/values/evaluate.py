@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
-from newskills_math.syntax.nodes import Node, TooBig, Unreadable, has, walk
+from newskills_math.syntax.nodes import Node, TooBig, Unreadable, has_kind, walk_tree
 from newskills_math.values.series import infinite_sum, is_infinite, is_smooth
 
 DIGITS = 50
@@ -36,7 +36,7 @@ class Undefined(Exception):
     """Division by zero and the like, at this point."""
 
 
-def exact(node: Node, point: Exact) -> Fraction:
+def exact_value(node: Node, point: Exact) -> Fraction:
     """Return the rational value of `node` with the variables of `point`. Raises NotExact, Undefined, TooBig."""
     match node.kind:
         case "num":
@@ -51,25 +51,25 @@ def exact(node: Node, point: Exact) -> Fraction:
         case "big":
             return _exact_big(node, point)
         case kind if kind in _OPERATIONS:
-            return _OPERATIONS[kind]([exact(arg, point) for arg in node.args])
+            return _OPERATIONS[kind]([exact_value(arg, point) for arg in node.args])
     raise NotExact(node.kind)
 
 
-def _bounded(value: Fraction) -> Fraction:
+def _check_size(value: Fraction) -> Fraction:
     if value.numerator.bit_length() + value.denominator.bit_length() > _MAX_BITS:
         raise NotExact("large")
     return value
 
 
-def _quotient(parts: list[Fraction]) -> Fraction:
+def _exact_quotient(parts: list[Fraction]) -> Fraction:
     if len(parts) != 2:
         raise NotExact("ratio")
     if not parts[1]:
         raise Undefined("division by zero")
-    return _bounded(parts[0] / parts[1])
+    return _check_size(parts[0] / parts[1])
 
 
-def _power(base: Fraction, exponent: Fraction) -> Fraction:
+def _exact_power(base: Fraction, exponent: Fraction) -> Fraction:
     if exponent.denominator != 1:
         return _rational_root(base, exponent)
     if base == 0 and exponent <= 0:
@@ -93,7 +93,7 @@ def _rational_root(base: Fraction, exponent: Fraction) -> Fraction:
         raise NotExact("complex")
     top, bottom = _integer_root(abs(base.numerator), degree), _integer_root(base.denominator, degree)
     root = Fraction(-top if base < 0 else top, bottom)
-    return _power(root, Fraction(exponent.numerator))
+    return _exact_power(root, Fraction(exponent.numerator))
 
 
 def _integer_root(value: int, degree: int) -> int:
@@ -109,12 +109,12 @@ def _integer_root(value: int, degree: int) -> int:
 
 
 _OPERATIONS: dict[str, Callable[[list[Fraction]], Fraction]] = {
-    "add": lambda a: _bounded(a[0] + a[1]),
-    "mul": lambda a: _bounded(a[0] * a[1]),
+    "add": lambda a: _check_size(a[0] + a[1]),
+    "mul": lambda a: _check_size(a[0] * a[1]),
     "neg": lambda a: -a[0],
-    "div": _quotient,
-    "ratio": _quotient,
-    "pow": lambda a: _power(a[0], a[1]),
+    "div": _exact_quotient,
+    "ratio": _exact_quotient,
+    "pow": lambda a: _exact_power(a[0], a[1]),
     "percent": lambda a: a[0] / 100,
     "unit": lambda a: a[0],
 }
@@ -122,14 +122,14 @@ _OPERATIONS: dict[str, Callable[[list[Fraction]], Fraction]] = {
 
 def _exact_function(node: Node, point: Exact) -> Fraction:
     if node.name == "det":
-        rows = [[exact(cell, point) for cell in row] for row in square(node)]
-        return Fraction(determinant(rows, Fraction(1), _bounded))
+        rows = [[exact_value(cell, point) for cell in row] for row in square_rows(node)]
+        return Fraction(determinant(rows, Fraction(1), _check_size))
     if node.name not in _EXACT:
         raise NotExact(node.name)
-    return _bounded(_EXACT[node.name]([exact(a, point) for a in node.args]))
+    return _check_size(_EXACT[node.name]([exact_value(a, point) for a in node.args]))
 
 
-def _factorial(args: list[Fraction]) -> Fraction:
+def _exact_factorial(args: list[Fraction]) -> Fraction:
     n, step = args[0], int(args[1]) if len(args) > 1 else 1
     if n.denominator != 1 or n < 0:
         raise NotExact("factorial of a fraction")
@@ -138,42 +138,42 @@ def _factorial(args: list[Fraction]) -> Fraction:
     return Fraction(math.prod(range(int(n), 0, -step)) if n else 1)
 
 
-def _binom(args: list[Fraction]) -> Fraction:
+def _exact_binomial(args: list[Fraction]) -> Fraction:
     n, k = args
     if n.denominator != 1 or k.denominator != 1 or n < 0 or k < 0 or n > 3000:
         raise NotExact("binomial")
     return Fraction(math.comb(int(n), int(k)))
 
 
-def _root(args: list[Fraction]) -> Fraction:
+def _exact_root(args: list[Fraction]) -> Fraction:
     degree = args[1] if len(args) > 1 else Fraction(2)
     if not degree:
         raise Undefined("zeroth root")
-    return _power(args[0], 1 / degree)
+    return _exact_power(args[0], 1 / degree)
 
 
-def _whole(args: list[Fraction]) -> list[int]:
+def _whole_numbers(args: list[Fraction]) -> list[int]:
     if any(a.denominator != 1 for a in args):
         raise NotExact("whole numbers")
     return [int(a) for a in args]
 
 
 _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
-    "factorial": _factorial,
-    "binom": _binom,
-    "root": _root,
+    "factorial": _exact_factorial,
+    "binom": _exact_binomial,
+    "root": _exact_root,
     "abs": lambda a: abs(a[0]),
     "floor": lambda a: Fraction(math.floor(a[0])),
     "ceil": lambda a: Fraction(math.ceil(a[0])),
-    "gcd": lambda a: Fraction(math.gcd(*_whole(a))),
-    "lcm": lambda a: Fraction(math.lcm(*_whole(a))),
+    "gcd": lambda a: Fraction(math.gcd(*_whole_numbers(a))),
+    "lcm": lambda a: Fraction(math.lcm(*_whole_numbers(a))),
     "max": max,
     "min": min,
     "sgn": lambda a: Fraction((a[0] > 0) - (a[0] < 0)),
 }
 
 
-def square(node: Node) -> list[tuple[Node, ...]]:
+def square_rows(node: Node) -> list[tuple[Node, ...]]:
     """Return the rows of the square matrix that a determinant is of. Raises Undefined where it is none, TooBig."""
     matrix = node.args[0]
     rows = [row.args for row in matrix.args] if matrix.kind == "matrix" else []
@@ -203,19 +203,19 @@ def determinant(rows: list[list[Any]], unit_element: Any, bounded: Callable[[Any
 
 def _exact_big(node: Node, point: Exact) -> Fraction:
     variable, low_node, high_node, body = node.args
-    low, high = exact(low_node, point), exact(high_node, point)
+    low, high = exact_value(low_node, point), exact_value(high_node, point)
     if low.denominator != 1 or high.denominator != 1:
         raise NotExact("limits")
-    if has(body, "big") or (high - low) * sum(1 for _ in walk(body)) > _MAX_STEPS / 10:
+    if has_kind(body, "big") or (high - low) * sum(1 for _ in walk_tree(body)) > _MAX_STEPS / 10:
         raise NotExact("many terms")
-    values = [exact(body, {**point, variable.name: Fraction(n)}) for n in range(int(low), int(high) + 1)]
+    values = [exact_value(body, {**point, variable.name: Fraction(n)}) for n in range(int(low), int(high) + 1)]
     if node.name == "sum":
         return sum(values, Fraction(0))
     return math.prod(values, start=Fraction(1))
 
 
 @lru_cache(maxsize=8)
-def context(digits: int = DIGITS) -> Any:
+def own_context(digits: int = DIGITS) -> Any:
     """Return our own mpmath context: nobody else's precision matters here, nor ours to them."""
     from mpmath.ctx_mp import MPContext
 
@@ -234,7 +234,7 @@ class Numeric:
     """
 
     def __init__(self, point: Mapping[str, Any], *, natural_log: bool = True, digits: int = DIGITS) -> None:
-        self._mp = context(digits)
+        self._mp = own_context(digits)
         self._point = dict(point)
         self._natural_log = natural_log
         self.truncated = False
@@ -263,7 +263,7 @@ class Numeric:
     def _is_wide(node: Node) -> bool:
         """Return whether it may be huge or tiny by itself. What is left of a difference is tiny only by rounding."""
         if node.kind == "pow":
-            return any(n.value > _SMALL_POWER for n in walk(node.args[1]))
+            return any(n.value > _SMALL_POWER for n in walk_tree(node.args[1]))
         return node.kind in ("num", "big") or (node.kind == "fn" and node.name in ("factorial", "binom", "exp"))
 
     def _num(self, node: Node) -> Any:
@@ -404,7 +404,7 @@ class Numeric:
         mp = self._mp
         name = node.name
         if name == "det":
-            rows = [[self.value(cell) for cell in row] for row in square(node)]
+            rows = [[self.value(cell) for cell in row] for row in square_rows(node)]
             return determinant(rows, mp.mpf(1), lambda x: x)
         args = [self.value(a) for a in node.args]
         if name in _PLAIN:
@@ -486,7 +486,7 @@ _PLAIN = {
 def _odd_root(exponent: Node) -> Fraction | None:
     """Return the exponent where it is a fraction with an odd denominator above one: real roots of negative numbers."""
     try:
-        value = exact(exponent, {})
+        value = exact_value(exponent, {})
     except (NotExact, Undefined, TooBig):
         return None
     if value.denominator % 2 and value.denominator > 1:

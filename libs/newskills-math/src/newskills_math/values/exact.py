@@ -29,14 +29,14 @@ class PlainNumber(NamedTuple):
     percent: bool = False
 
 
-def plain(text: str) -> PlainNumber | None:
+def plain_number(text: str) -> PlainNumber | None:
     """Return the number that the whole of `text` is, else None."""
     if _INTEGER.fullmatch(text):
         return PlainNumber(Fraction(int(text)))
     if len(text) > 700:
         return None
     if (match := _NUMBER.fullmatch(text)) is not None:
-        return _decimal(match)
+        return _read_decimal(match)
     if (match := _FRACTION.fullmatch(text)) is not None:
         top = int(match["a"] or match["a1"] or match["c"])
         bottom = int(match["b"] or match["b1"] or match["d"])
@@ -47,7 +47,7 @@ def plain(text: str) -> PlainNumber | None:
     return None
 
 
-def _decimal(match: re.Match[str]) -> PlainNumber:
+def _read_decimal(match: re.Match[str]) -> PlainNumber:
     whole = re.sub(r"[^\d]", "", match["whole"] or "0")
     digits = (match["tail"] or match["only"] or "").lstrip(".")
     power = int(match["exp"] or match["ten"] or match["ten1"] or 0)
@@ -62,7 +62,7 @@ def _decimal(match: re.Match[str]) -> PlainNumber:
     )
 
 
-def close(a: Fraction, b: Fraction, places_a: int, places_b: int, digits: int) -> bool:
+def are_close(a: Fraction, b: Fraction, places_a: int, places_b: int, digits: int) -> bool:
     """Return whether two unequal numbers are the same up to rounding.
 
     A decimal stands for what rounds to it only when it shows at least six places and six significant digits (as the

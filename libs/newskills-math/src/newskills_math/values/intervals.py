@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from newskills_math.syntax.nodes import Node, number, replace, symbols, walk
+from newskills_math.syntax.nodes import Node, number_node, replace_nodes, symbols, walk_tree
 from newskills_math.syntax.tables import FLIPPED
-from newskills_math.values.equal import agree, real_value
-from newskills_math.values.evaluate import context
+from newskills_math.values.equal import numbers_agree, real_value
+from newskills_math.values.evaluate import own_context
 
 _ORDER = frozenset("<>≤≥")
 _MOST_MEMBERS = 60
@@ -42,7 +42,7 @@ def looks_like_one(node: Node) -> bool:
         return node.name in ("ℝ", "empty")
     if node.kind == "tuple" and len(node.args) == 2:
         return node.name in ("(]", "[)") or any(
-            n.kind == "const" and n.name == "inf" for a in node.args for n in walk(a)
+            n.kind == "const" and n.name == "inf" for a in node.args for n in walk_tree(a)
         )
     if node.kind == "rel":
         return bool(set(node.name) & _ORDER) or node.name in ("∈", "≠")
@@ -59,12 +59,12 @@ def are_joined_and_apart(first: Node, second: Node) -> bool:
         if listed.kind != "list" or listed.name == "or":
             continue
         kinds = {member.kind for member in listed.args if not looks_like_one(member) and member.name != "[]"}
-        if kinds and kinds <= ({"tuple", "set"} if joined.kind == "union" else {"set"} - _kinds(joined)):
+        if kinds and kinds <= ({"tuple", "set"} if joined.kind == "union" else {"set"} - _member_kinds(joined)):
             return joined.kind in ("union", "set")
     return False
 
 
-def _kinds(node: Node) -> set[str]:
+def _member_kinds(node: Node) -> set[str]:
     return {member.kind for member in node.args}
 
 
@@ -72,27 +72,27 @@ def real_set(node: Node) -> RealSet:
     """Return the set of real numbers that `node` is. Raises NoRealSet."""
     match node.kind:
         case "tuple":
-            return RealSet(_interval(node))
+            return RealSet(_interval_pieces(node))
         case "const" if node.name == "ℝ":
-            return RealSet((_all(),))
+            return RealSet((_all_reals(),))
         case "const" if node.name == "empty":
             return RealSet(())
         case "set":
-            return _union([RealSet((_point(a),)) for a in node.args])
+            return _union_of([RealSet((_point_piece(a),)) for a in node.args])
         case "union":
-            return _union([real_set(a) for a in node.args])
+            return _union_of([real_set(a) for a in node.args])
         case "inter":
-            return _intersection([real_set(a) for a in node.args])
+            return _intersection_of([real_set(a) for a in node.args])
         case "minus":
             first, second = (real_set(a) for a in node.args)
-            return _intersection([first, _complement(second)])
+            return _intersection_of([first, _complement_of(second)])
         case "rel":
-            return _relation(node)
+            return _relation_set(node)
         case "list":
-            return _listed(node)
+            return _condition_set(node)
         case "builder":
-            return _built(node)
-    return RealSet((_point(node),))
+            return _builder_set(node)
+    return RealSet((_point_piece(node),))
 
 
 def same_set(a: RealSet, b: RealSet) -> bool:
@@ -109,7 +109,7 @@ def same_set(a: RealSet, b: RealSet) -> bool:
     )
 
 
-def repeats(node: Node) -> bool:
+def repeats_member(node: Node) -> bool:
     """Return whether a list has a member that lies within the others, as `5` or `\\emptyset` beside `(2,12)`.
 
     Such a list says more than the set of its points.
@@ -118,27 +118,27 @@ def repeats(node: Node) -> bool:
     if node.kind != "list" or len(node.args) > _MOST_MEMBERS or any(a.kind == "rel" for a in node.args):
         return False
     parts = [real_set(a) for a in node.args]
-    others = (_union(parts[:at] + parts[at + 1 :]) for at in range(len(parts)))
+    others = (_union_of(parts[:at] + parts[at + 1 :]) for at in range(len(parts)))
     return any(
-        not part.pieces or same_set(_union([_intersection([part, other])]), part)
+        not part.pieces or same_set(_union_of([_intersection_of([part, other])]), part)
         for part, other in zip(parts, others, strict=True)
     )
 
 
 def _same_end(a: Any, b: Any) -> bool:
-    mp = context()
+    mp = own_context()
     if mp.isinf(a) or mp.isinf(b):
         return bool(a == b)
-    return agree(a, b)
+    return numbers_agree(a, b)
 
 
-def _all() -> Piece:
-    mp = context()
+def _all_reals() -> Piece:
+    mp = own_context()
     return Piece(-mp.inf, False, mp.inf, False)
 
 
-def _end(node: Node) -> Any:
-    mp = context()
+def _end_value(node: Node) -> Any:
+    mp = own_context()
     if node.kind == "const" and node.name == "inf":
         return mp.inf
     if node.kind == "neg" and node.args[0].kind == "const" and node.args[0].name == "inf":
@@ -148,18 +148,18 @@ def _end(node: Node) -> Any:
     return value
 
 
-def _point(node: Node) -> Piece:
-    value = _end(node)
-    if context().isinf(value):
+def _point_piece(node: Node) -> Piece:
+    value = _end_value(node)
+    if own_context().isinf(value):
         raise NoRealSet("a point at infinity")
     return Piece(value, True, value, True)
 
 
-def _interval(node: Node) -> tuple[Piece, ...]:
+def _interval_pieces(node: Node) -> tuple[Piece, ...]:
     if len(node.args) != 2 or node.name not in ("()", "(]", "[)", "[]"):
         raise NoRealSet("no interval")
-    mp = context()
-    low, high = _end(node.args[0]), _end(node.args[1])
+    mp = own_context()
+    low, high = _end_value(node.args[0]), _end_value(node.args[1])
     piece = Piece(
         low, node.name[0] == "[" and not mp.isinf(low), high, node.name[1] == "]" and not mp.isinf(high)
     )  # an infinite end is open however it is written
@@ -170,59 +170,61 @@ def _interval(node: Node) -> tuple[Piece, ...]:
     return ()
 
 
-def _relation(node: Node) -> RealSet:
+def _relation_set(node: Node) -> RealSet:
     """Return the set of `a < x ≤ b`, `x ≠ a`, `x ∈ S`: one side is the variable."""
     sides, names = node.args, node.name
     if names == "∈":
         inner = real_set(sides[1])
         return RealSet(inner.pieces, sides[0].name if sides[0].kind == "sym" else "")
     where = [i for i, side in enumerate(sides) if side.kind == "sym"]
-    if not where and (distance := _distance(node)) is not None:
+    if not where and (distance := _distance_set(node)) is not None:
         return distance
     if len(where) != 1:
         raise NoRealSet("no single variable")
-    at, mp = where[0], context()
+    at, mp = where[0], own_context()
     variable = sides[at].name
-    pieces = RealSet((_all(),))
+    pieces = RealSet((_all_reals(),))
     for i, name in enumerate(names):
         if i not in (at - 1, at):
             if name in _ORDER:
                 continue
             raise NoRealSet(name)
         other, relation = (sides[i], FLIPPED.get(name, "")) if i == at - 1 else (sides[i + 1], name)
-        pieces = _intersection([pieces, RealSet(_half(relation, _end(other), mp))])
+        pieces = _intersection_of([pieces, RealSet(_half_line(relation, _end_value(other), mp))])
     return RealSet(pieces.pieces, variable)
 
 
-def _distance(node: Node) -> RealSet | None:
+def _distance_set(node: Node) -> RealSet | None:
     """Read the set of `|ax + b| < c`, either way round."""
-    mp, (first, second) = context(), node.args[:2]
+    mp, (first, second) = own_context(), node.args[:2]
     for side, other, relation in ((first, second, node.name), (second, first, FLIPPED.get(node.name, ""))):
         variables = symbols(side)
         if side.kind != "fn" or side.name != "abs" or len(variables) != 1 or relation not in _ORDER:
             continue
-        (variable,), bound = variables, _end(other)
-        inside = [_with(side.args[0], value) for value in (0, 1, 2, -7)]
+        (variable,), bound = variables, _end_value(other)
+        inside = [_replace_variable(side.args[0], value) for value in (0, 1, 2, -7)]
         start, *values = [real_value(tree) for tree in inside]
         if start is None or None in values or mp.isinf(bound):
             raise NoRealSet("no distance")
         slope = values[0] - start
-        if not slope or not (agree(values[1], start + 2 * slope) and agree(values[2], start - 7 * slope)):
+        if not slope or not (
+            numbers_agree(values[1], start + 2 * slope) and numbers_agree(values[2], start - 7 * slope)
+        ):
             raise NoRealSet("no line")
         low, high = sorted(((-bound - start) / slope, (bound - start) / slope))
         closed = relation in "≤>"
         near = (Piece(low, closed, high, closed),) if bound > 0 or (closed and bound == 0) else ()
-        part = RealSet(near) if relation in "<≤" else _complement(RealSet(near))
+        part = RealSet(near) if relation in "<≤" else _complement_of(RealSet(near))
         return RealSet(part.pieces, variable)
     return None
 
 
-def _with(node: Node, value: int) -> Node:
+def _replace_variable(node: Node, value: int) -> Node:
     """Replace the one variable by a number."""
-    return replace(node, lambda part: number(value) if part.kind == "sym" else None)
+    return replace_nodes(node, lambda part: number_node(value) if part.kind == "sym" else None)
 
 
-def _half(relation: str, value: Any, mp: Any) -> tuple[Piece, ...]:
+def _half_line(relation: str, value: Any, mp: Any) -> tuple[Piece, ...]:
     """Return all x with `x relation value`."""
     match relation:
         case "<" | "≤":
@@ -236,7 +238,7 @@ def _half(relation: str, value: Any, mp: Any) -> tuple[Piece, ...]:
     raise NoRealSet(relation)
 
 
-def _listed(node: Node) -> RealSet:
+def _condition_set(node: Node) -> RealSet:
     """Join conditions that stand one after another: all hold, unless `or` stands between or together they exclude each
     other."""
     first = node.args[0]
@@ -248,13 +250,13 @@ def _listed(node: Node) -> RealSet:
     if any(p.variable not in ("", variable) for p in parts):
         raise NoRealSet("two variables")
     if node.name != "or" and all(a.kind == "rel" for a in node.args):
-        together = _intersection(parts)
+        together = _intersection_of(parts)
         if together.pieces:
             return RealSet(together.pieces, variable)
-    return RealSet(_union(parts).pieces, variable)
+    return RealSet(_union_of(parts).pieces, variable)
 
 
-def _built(node: Node) -> RealSet:
+def _builder_set(node: Node) -> RealSet:
     element, condition = node.args
     if element.kind == "rel" and element.name == "∈":
         variable = element.args[0]
@@ -270,11 +272,11 @@ def _built(node: Node) -> RealSet:
     return RealSet(inner.pieces)
 
 
-def _union(parts: list[RealSet]) -> RealSet:
+def _union_of(parts: list[RealSet]) -> RealSet:
     pieces = sorted((p for part in parts for p in part.pieces), key=lambda p: (p.low, not p.low_closed))
     merged: list[Piece] = []
     for piece in pieces:
-        if merged and _touch(merged[-1], piece):
+        if merged and _pieces_touch(merged[-1], piece):
             last = merged[-1]
             high, closed = max((last.high, last.high_closed), (piece.high, piece.high_closed))
             merged[-1] = Piece(last.low, last.low_closed, high, closed)
@@ -283,20 +285,20 @@ def _union(parts: list[RealSet]) -> RealSet:
     return RealSet(tuple(merged))
 
 
-def _touch(left: Piece, right: Piece) -> bool:
+def _pieces_touch(left: Piece, right: Piece) -> bool:
     if _same_end(left.high, right.low):
         return left.high_closed or right.low_closed
     return bool(right.low < left.high)
 
 
-def _intersection(parts: list[RealSet]) -> RealSet:
+def _intersection_of(parts: list[RealSet]) -> RealSet:
     pieces = parts[0].pieces
     for part in parts[1:]:
-        pieces = tuple(c for a in pieces for b in part.pieces if (c := _common(a, b)) is not None)
+        pieces = tuple(c for a in pieces for b in part.pieces if (c := _common_piece(a, b)) is not None)
     return RealSet(pieces)
 
 
-def _common(a: Piece, b: Piece) -> Piece | None:
+def _common_piece(a: Piece, b: Piece) -> Piece | None:
     low, low_open = max((a.low, not a.low_closed), (b.low, not b.low_closed))
     high, high_closed = min((a.high, a.high_closed), (b.high, b.high_closed))
     if low > high or (low == high and (low_open or not high_closed)):
@@ -304,14 +306,14 @@ def _common(a: Piece, b: Piece) -> Piece | None:
     return Piece(low, not low_open, high, high_closed)
 
 
-def _complement(part: RealSet) -> RealSet:
-    rest = RealSet((_all(),))
-    mp = context()
+def _complement_of(part: RealSet) -> RealSet:
+    rest = RealSet((_all_reals(),))
+    mp = own_context()
     for piece in part.pieces:
         outside = []
         if not mp.isinf(piece.low):
             outside.append(Piece(-mp.inf, False, piece.low, not piece.low_closed))
         if not mp.isinf(piece.high):
             outside.append(Piece(piece.high, not piece.high_closed, mp.inf, False))
-        rest = _intersection([rest, RealSet(tuple(outside))])
+        rest = _intersection_of([rest, RealSet(tuple(outside))])
     return rest

@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import lru_cache
 from zlib import crc32
 
-from newskills_math.syntax.nodes import Node, TooBig, walk
-from newskills_math.values.evaluate import NotExact, Undefined, exact
+from newskills_math.syntax.nodes import Node, TooBig, walk_tree
+from newskills_math.values.evaluate import NotExact, Undefined, exact_value
 
 # p - 1 is a product of primes below 5,000, and so is what Euler's theorem asks for next, all the way down
 _PRIMES = (1496052676396951649, 1290723455946039623, 2167071655102650281)
@@ -29,9 +29,9 @@ def same_number(gold: Node, pred: Node) -> bool | None:
     if not (is_rational(gold) and is_rational(pred)):
         return None
     try:
-        verdict = _judged(gold, pred, reduce=True)
+        verdict = _compare_remainders(gold, pred, reduce=True)
         if verdict is None:
-            return _judged(gold, pred, reduce=False)
+            return _compare_remainders(gold, pred, reduce=False)
         return verdict
     except (ValueError, RecursionError):  # a denominator that the prime divides
         return None
@@ -45,13 +45,13 @@ def is_rational(node: Node) -> bool:
     return node.kind == "num"
 
 
-def beyond(node: Node) -> bool:
+def is_beyond_computing(node: Node) -> bool:
     """Return whether some power, factorial or binomial in it is too large to hand to a program that would multiply it
     out."""
-    for n in walk(node):
+    for n in walk_tree(node):
         if n.kind == "pow" or (n.kind == "fn" and n.name in ("factorial", "binom")):
             size = n.args[1] if n.kind == "pow" else n.args[0]
-            if (value := _exact(size)) is None:
+            if (value := _exact_value(size)) is None:
                 if is_rational(size):
                     return True
             elif abs(value) > 5_000:
@@ -59,7 +59,7 @@ def beyond(node: Node) -> bool:
     return False
 
 
-def _judged(gold: Node, pred: Node, *, reduce: bool) -> bool | None:
+def _compare_remainders(gold: Node, pred: Node, *, reduce: bool) -> bool | None:
     equal, reduced = True, False
     for prime in _PRIMES:
         first, second = (_Remainders(seed, reduce) for seed in (1, 2))
@@ -101,36 +101,40 @@ class _Remainders:
 
     def _power(self, node: Node, modulus: int) -> int:
         base, exponent = node.args
-        if (value := _exact(exponent)) is not None:
+        if (value := _exact_value(exponent)) is not None:
             if value.denominator != 1:
                 raise ValueError("a root")
             return pow(self.of(base, modulus), value.numerator, modulus)
-        if not self._reduce or not _grows(exponent):
+        if not self._reduce or not _grows_positive(exponent):
             return self._unknown(node, modulus)
         self.reduced = True
-        period = _totient(modulus)
+        period = _euler_totient(modulus)
         return pow(self.of(base, modulus), self.of(exponent, period) + period, modulus)
 
     def _function(self, node: Node, modulus: int) -> int:
-        args = [_exact(a) for a in node.args]
+        args = [_exact_value(a) for a in node.args]
         if any(a is not None and (a.denominator != 1 or a < 0) for a in args):
             raise ValueError("a factorial of no whole number")
         if any(a is None or a > _MAX_FACTORIAL for a in args):
             return self._unknown(node, modulus)
         n, k = (int(a) for a in args if a is not None)
         if node.name == "factorial":
-            return _falling(n, 1, k, modulus)
+            return _falling_product(n, 1, k, modulus)
         k = min(k, n - k)
         if k < 0:
             return 0
-        return _falling(n, n - k + 1, 1, modulus) * pow(_falling(k, 1, 1, modulus), -1, modulus) % modulus
+        return (
+            _falling_product(n, n - k + 1, 1, modulus)
+            * pow(_falling_product(k, 1, 1, modulus), -1, modulus)
+            % modulus
+        )
 
     def _unknown(self, node: Node, modulus: int) -> int:
         return crc32(f"{self._seed}{node}".encode()) * 1_000_003 % modulus
 
 
 @lru_cache(maxsize=256)
-def _falling(high: int, low: int, step: int, modulus: int) -> int:
+def _falling_product(high: int, low: int, step: int, modulus: int) -> int:
     """Return the product high · (high - step) · … down to `low`, modulo `modulus`."""
     product = 1
     for factor in range(high, low - 1, -step):
@@ -139,7 +143,7 @@ def _falling(high: int, low: int, step: int, modulus: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def _totient(n: int) -> int:
+def _euler_totient(n: int) -> int:
     if n in _PRIMES:
         return n - 1
     result, factor = n, 2
@@ -152,18 +156,18 @@ def _totient(n: int) -> int:
     return result
 
 
-def _exact(node: Node) -> Fraction | None:
+def _exact_value(node: Node) -> Fraction | None:
     try:
-        return exact(node, {})
+        return exact_value(node, {})
     except (NotExact, Undefined, TooBig):
         return None
 
 
-def _grows(exponent: Node) -> bool:
+def _grows_positive(exponent: Node) -> bool:
     """Return whether an exponent that was too large to compute is certainly a large positive whole number."""
     return all(
         n.kind in _HARMLESS
         and (n.kind != "fn" or n.name == "factorial")
         and (n.kind != "num" or (n.value.denominator == 1 and n.value >= 1))
-        for n in walk(exponent)
+        for n in walk_tree(exponent)
     )

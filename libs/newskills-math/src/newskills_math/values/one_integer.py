@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from newskills_math.syntax.nodes import Node, walk
+from newskills_math.syntax.nodes import Node, walk_tree
 
 _INJECTIVE = frozenset({"add", "mul", "div", "neg", "rel", "tuple", "pow", "root"})
 """Where another value of one argument gives another value of the whole, if no factor is 0 and no base 1."""
@@ -20,13 +20,13 @@ def differ_in_one_integer(gold: Node, pred: Node) -> bool:
     while pairs:
         a, b = pairs.pop()
         if a == b:
-            if any(_may_hide(part) for part in walk(a)):
+            if any(_may_hide(part) for part in walk_tree(a)):
                 return False
         elif a.kind == b.kind == "num":
             if max(a.places, b.places) >= 0:  # a decimal may be rounded
                 return False
             differing += 1
-        elif _kind(a) in _INJECTIVE and (a.kind, a.name, len(a.args)) == (b.kind, b.name, len(b.args)):
+        elif _node_kind(a) in _INJECTIVE and (a.kind, a.name, len(a.args)) == (b.kind, b.name, len(b.args)):
             if not _keeps_apart(a, b):
                 return False
             pairs += zip(a.args, b.args, strict=True)
@@ -35,7 +35,7 @@ def differ_in_one_integer(gold: Node, pred: Node) -> bool:
     return differing == 1
 
 
-def _kind(node: Node) -> str:
+def _node_kind(node: Node) -> str:
     if node.kind == "fn":
         return node.name
     return node.kind
@@ -44,7 +44,7 @@ def _kind(node: Node) -> str:
 def _keeps_apart(a: Node, b: Node) -> bool:
     """Return whether two of one kind differ as their arguments do: so `x^2` and `x^3`, `2^x` and `3^x`, two
     equations."""
-    kind, first, other = _kind(a), a.args[0], b.args[0]
+    kind, first, other = _node_kind(a), a.args[0], b.args[0]
     if kind == "rel":
         return set(a.name) == {"="}
     if kind == "root":
@@ -60,4 +60,4 @@ def _may_hide(part: Node) -> bool:
     """Return whether what both have in common may make the rest count for nothing: a zero, an infinity, a period."""
     if part.kind == "const":
         return part.name not in _CONSTANTS
-    return _kind(part) not in _COMMON or (part.kind == "num" and part.value == 0)
+    return _node_kind(part) not in _COMMON or (part.kind == "num" and part.value == 0)

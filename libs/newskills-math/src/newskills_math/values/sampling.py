@@ -14,8 +14,8 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from zlib import crc32
 
-from newskills_math.syntax.nodes import Node, TooBig, Unreadable, symbols, walk
-from newskills_math.values.evaluate import NotExact, Undefined, exact
+from newskills_math.syntax.nodes import Node, TooBig, Unreadable, symbols, walk_tree
+from newskills_math.values.evaluate import NotExact, Undefined, exact_value
 
 Point = dict[str, Fraction]
 _BROKEN = frozenset({"abs", "sgn", "floor", "ceil", "root", "asin", "acos", "atan", "acot", "asec", "acsc"})
@@ -25,9 +25,9 @@ _FAR = (Fraction(29, 3), Fraction(211, 3), Fraction(1013, 7), Fraction(10007, 3)
 _FAR_WHOLE = (37, 101, 1003, 5000, 10_007)
 
 
-def points(names: frozenset[str]) -> Iterator[Point]:
+def sample_points(names: frozenset[str]) -> Iterator[Point]:
     """Yield three positive points, then one negative point per variable and one all negative."""
-    base = _base(names)
+    base = _base_point(names)
     yield base
     yield {n: v * Fraction(7, 4) + Fraction(1, 9) for n, v in base.items()}
     ordered = sorted(names)
@@ -39,7 +39,7 @@ def points(names: frozenset[str]) -> Iterator[Point]:
 
 def near_zero(names: frozenset[str]) -> Iterator[Point]:
     """Yield points where power series converge; and one usual point, for those that do not near zero."""
-    base = _base(names)
+    base = _base_point(names)
     for share in (Fraction(1, 7), Fraction(-1, 9), Fraction(1, 13), Fraction(1)):
         yield {n: v * share for n, v in base.items()}
 
@@ -47,18 +47,18 @@ def near_zero(names: frozenset[str]) -> Iterator[Point]:
 def whole_points(names: frozenset[str]) -> Iterator[Point]:
     ordered = sorted(names)
     for step in range(8):
-        yield {n: Fraction(2 + step + (_seed(n) % 3 + 2 * i if i else 0) % 7) for i, n in enumerate(ordered)}
+        yield {n: Fraction(2 + step + (_name_seed(n) % 3 + 2 * i if i else 0) % 7) for i, n in enumerate(ordered)}
 
 
 def break_points(gold: Node, pred: Node) -> Iterator[Point]:
     """Yield points far out and around the breaks of both; none where neither has a function with breaks."""
     names = symbols(gold) | symbols(pred)
-    arguments = list(dict.fromkeys(u for tree in (gold, pred) for u in _arguments(tree)))[:_MOST_BREAKS]
+    arguments = list(dict.fromkeys(u for tree in (gold, pred) for u in _break_arguments(tree)))[:_MOST_BREAKS]
     if not arguments:
         return
-    base = _base(names)
+    base = _base_point(names)
     for name in sorted(names)[:_MOST_VARIABLES]:
-        for value in _between(sorted(_zeros(arguments, name, base))):
+        for value in _values_between(sorted(_argument_zeros(arguments, name, base))):
             yield {**base, name: value}
         for value in _FAR:
             yield {**base, name: value}
@@ -70,21 +70,21 @@ def break_points(gold: Node, pred: Node) -> Iterator[Point]:
 def whole_break_points(gold: Node, pred: Node) -> Iterator[Point]:
     """Yield `break_points` at whole numbers from zero."""
     names = symbols(gold) | symbols(pred)
-    arguments = list(dict.fromkeys(u for tree in (gold, pred) for u in _arguments(tree)))[:_MOST_BREAKS]
+    arguments = list(dict.fromkeys(u for tree in (gold, pred) for u in _break_arguments(tree)))[:_MOST_BREAKS]
     if not arguments:
         return
     base = next(whole_points(names))
     for name in sorted(names)[:_MOST_VARIABLES]:
-        for value in _between(sorted(_zeros(arguments, name, base))):
+        for value in _values_between(sorted(_argument_zeros(arguments, name, base))):
             if value >= 0:
                 yield {**base, name: Fraction(round(value))}
         for far in _FAR_WHOLE:
             yield {**base, name: Fraction(far)}
 
 
-def _arguments(tree: Node) -> Iterator[Node]:
+def _break_arguments(tree: Node) -> Iterator[Node]:
     """Yield what functions with a break are taken of, where it has variables."""
-    for node in walk(tree):
+    for node in walk_tree(tree):
         if node.kind == "fn" and node.name in ("max", "min"):
             yield from (Node("add", (a, Node("neg", (b,)))) for a, b in combinations(node.args[:4], 2))
         elif _is_broken(node) and symbols(node):
@@ -101,14 +101,14 @@ def _is_broken(node: Node) -> bool:
     return node.kind == "pow" and node.args[1].kind == "div"
 
 
-def _zeros(arguments: list[Node], name: str, base: Point) -> set[Fraction]:
+def _argument_zeros(arguments: list[Node], name: str, base: Point) -> set[Fraction]:
     """Find where they vanish as functions of one variable, as far as they are polynomials of degree one or two in
     it."""
     zeros: set[Fraction] = set()
     for argument in arguments:
         if name in symbols(argument):
             with suppress(NotExact, Undefined, TooBig, Unreadable, OverflowError):
-                zeros |= _of_polynomial([exact(argument, {**base, name: Fraction(i)}) for i in range(4)])
+                zeros |= _of_polynomial([exact_value(argument, {**base, name: Fraction(i)}) for i in range(4)])
     return zeros
 
 
@@ -131,7 +131,7 @@ def _of_polynomial(values: list[Fraction]) -> set[Fraction]:
     return {vertex, vertex - root, vertex + root}
 
 
-def _between(zeros: list[Fraction]) -> list[Fraction]:
+def _values_between(zeros: list[Fraction]) -> list[Fraction]:
     """Return one value in each of the intervals that the zeros part."""
     if not zeros:
         return []
@@ -140,9 +140,9 @@ def _between(zeros: list[Fraction]) -> list[Fraction]:
     return [low - abs(low) / 3 - 1, *inner, high + abs(high) / 3 + 1]
 
 
-def _base(names: frozenset[str]) -> Point:
-    return {n: Fraction(1009 + _seed(n) % 4001, 1000 + _seed(n + "'") % 1601) for n in names}
+def _base_point(names: frozenset[str]) -> Point:
+    return {n: Fraction(1009 + _name_seed(n) % 4001, 1000 + _name_seed(n + "'") % 1601) for n in names}
 
 
-def _seed(name: str) -> int:
+def _name_seed(name: str) -> int:
     return crc32(name.encode())

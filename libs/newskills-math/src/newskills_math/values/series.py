@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from newskills_math.syntax.nodes import Node, walk
+from newskills_math.syntax.nodes import Node, walk_tree
 
 _NEAR, _FAR = 1_000, 100_000
 _POWER = 1.02
@@ -25,13 +25,13 @@ def is_infinite(node: Node) -> bool:
 
 
 def has_infinite(node: Node) -> bool:
-    return any(map(is_infinite, walk(node)))
+    return any(map(is_infinite, walk_tree(node)))
 
 
 def is_smooth(term: Node) -> bool:
     """Return whether the first terms tell of the others: extrapolation misses steps, and sums within sums are too
     dear."""
-    return not any(n.kind in ("big", "app") or (n.kind == "fn" and n.name in _UNSMOOTH) for n in walk(term))
+    return not any(n.kind in ("big", "app") or (n.kind == "fn" and n.name in _UNSMOOTH) for n in walk_tree(term))
 
 
 def infinite_sum(mp: Any, term: Callable[[Any], Any], low: int) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from newskills_math.phrases import DENYING, is_denial
 from newskills_math.syntax.tables import VALUE_WORDS
-from newskills_math.values.deadline import for_free, step
+from newskills_math.values.deadline import for_free, name_step
 
 HINT = "pip install 'newskills-math[symbolic]'"
 _SEPARATORS = re.compile(r"[,;，；、]|\\\\|\b(?:and|or)\b")
@@ -41,7 +41,7 @@ _TOWER = re.compile(r"(?:\^\s?(?:[{(][^^})]{0,20}|\w)){2}\^|\d{4,}!|!{3,}|\^\{?\
 
 
 @lru_cache(maxsize=1)
-def library() -> Any:
+def import_library() -> Any:
     """Return the module math_verify, warm, or None where it is not installed."""
     try:
         import math_verify
@@ -51,53 +51,55 @@ def library() -> Any:
     for name in ("math_verify", "latex2sympy2_extended"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     for gold, pred in _WARMING:
-        _attempt(math_verify, gold, pred, 15)
+        _attempt_comparison(math_verify, gold, pred, 15)
     return math_verify
 
 
 def preload() -> None:
     """Import the library and build its grammar's tables, so that forked workers have them."""
-    library()
+    import_library()
 
 
-def decide(pred: str, gold: str, digits: int) -> tuple[bool | None, str]:
+def decide_symbolically(pred: str, gold: str, digits: int) -> tuple[bool | None, str]:
     """Return (verdict, step), undecided where the library is missing or fails, or gold is too big. May raise
     OutOfTime."""
-    if not balanced(pred):
+    if not has_balanced_braces(pred):
         return False, "unbalanced"
-    if (_row(pred) is None) != (_row(gold) is None):
+    if (_number_row(pred) is None) != (_number_row(gold) is None):
         return False, "numbers side by side"
     if _too_big(pred) or _too_big(gold):
         verdict = None if _too_big(gold) else False
         return verdict, _TOO_BIG
-    if for_free(library) is None:
+    if for_free(import_library) is None:
         return None, f"undecided; {HINT}"
-    with step("math-verify"):
-        outcome = _attempt(library(), gold, pred, digits)
+    with name_step("math-verify"):
+        outcome = _attempt_comparison(import_library(), gold, pred, digits)
     if isinstance(outcome, Exception):
         return None, f"undecided: math-verify failed ({type(outcome).__name__})"
-    if outcome and (doubt := _doubt(pred, gold)):
+    if outcome and (doubt := _doubt_reason(pred, gold)):
         return False, f"math-verify, but {doubt}"
     return outcome, "math-verify"
 
 
-def _attempt(lib: Any, gold: str, pred: str, digits: int) -> bool | Exception:
+def _attempt_comparison(lib: Any, gold: str, pred: str, digits: int) -> bool | Exception:
     try:
-        return _compared(lib, gold, pred, digits)
+        return _compare_by_library(lib, gold, pred, digits)
     except Exception as error:  # noqa: BLE001 - whatever the library fails with, nothing is decided
         return error
 
 
-def _compared(lib: Any, gold: str, pred: str, digits: int) -> bool:
+def _compare_by_library(lib: Any, gold: str, pred: str, digits: int) -> bool:
     configs = [lib.LatexExtractionConfig()]
     parsed = [
-        lib.parse(_wrapped(text), extraction_config=configs, fallback_mode="no_fallback", parsing_timeout=None)
+        lib.parse(
+            _wrap_formula(text), extraction_config=configs, fallback_mode="no_fallback", parsing_timeout=None
+        )
         for text in (gold, pred)
     ]
     return bool(lib.verify(parsed[0], parsed[1], numeric_precision=digits, timeout_seconds=None))
 
 
-def _wrapped(text: str) -> str:
+def _wrap_formula(text: str) -> str:
     text = text.replace("$", "").replace(r"\limits", "")
     if _ENVIRONMENT.match(text):
         return text
@@ -111,12 +113,12 @@ def _too_big(text: str) -> bool:
     return text.count("&") + text.count("\\\\") >= _MOST_CELLS and _MATRIX_WORK.search(text) is not None
 
 
-def _row(text: str) -> re.Match[str] | None:
+def _number_row(text: str) -> re.Match[str] | None:
     """Find a text that is nothing but numbers with blanks between: no product, whatever LaTeX's grammar says."""
     return _ROW.fullmatch(_SPACING.sub(" ", text).replace("~", " "))
 
 
-def balanced(text: str) -> bool:
+def has_balanced_braces(text: str) -> bool:
     return text.count("{") == text.count("}")
 
 
@@ -128,7 +130,7 @@ def _in_words(text: str) -> list[str]:
     return []
 
 
-def _doubt(pred: str, gold: str) -> str:
+def _doubt_reason(pred: str, gold: str) -> str:
     """Tell why a True should not be believed: what the library is known to overlook."""
     pred, gold = _SPACING.sub(" ", pred), _SPACING.sub(" ", gold)
     if len(_SEPARATORS.findall(pred)) != len(_SEPARATORS.findall(gold)):

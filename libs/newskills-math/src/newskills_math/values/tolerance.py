@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from newskills_math.measurements import measure
-from newskills_math.normalise import tidy
+from newskills_math.measurements import read_measure
+from newskills_math.normalise import tidy_answer
 from newskills_math.syntax.nodes import TooBig, Unreadable
 from newskills_math.syntax.parser import parse
 from newskills_math.values.equal import real_value
-from newskills_math.values.evaluate import context
-from newskills_math.values.exact import plain
+from newskills_math.values.evaluate import own_context
+from newskills_math.values.exact import plain_number
 
 _LONGEST = 400
 _NAME = re.compile(r"\\?[a-zA-Z]{1,12}(?:_\{?\w{1,12}\}?)?\s*(?:=|\\approx|\\simeq|≈)\s*")
@@ -21,7 +21,7 @@ _MOST = Fraction(1, 100)
 _Base = tuple[tuple[str, int], ...]
 
 
-def near(pred: str, gold: str, share: float, off: float, *, strict: bool = True) -> bool:
+def is_near(pred: str, gold: str, share: float, off: float, *, strict: bool = True) -> bool:
     """Return whether both are real numbers and `pred` differs by at most `share` of `gold`, or by `off` and, if
     strict, 1%.
 
@@ -29,7 +29,7 @@ def near(pred: str, gold: str, share: float, off: float, *, strict: bool = True)
     """
     if max(len(pred), len(gold)) > _LONGEST:
         return False
-    left, right = _number(pred), _number(gold)
+    left, right = _read_number(pred), _read_number(gold)
     if left is None or right is None:
         return False
     (a, factor_a, base_a), (b, factor_b, base_b) = left, right
@@ -37,22 +37,22 @@ def near(pred: str, gold: str, share: float, off: float, *, strict: bool = True)
         if base_a != base_b:
             return False
         a, b = a * factor_a, b * factor_b
-    offset = min(_fraction(off), _MOST * abs(b)) if strict else _fraction(off)
-    allowed = max(_fraction(share) * abs(b), offset)
+    offset = min(_decimal_fraction(off), _MOST * abs(b)) if strict else _decimal_fraction(off)
+    allowed = max(_decimal_fraction(share) * abs(b), offset)
     return abs(a - b) <= allowed
 
 
-def _fraction(number: float) -> Fraction:
+def _decimal_fraction(number: float) -> Fraction:
     """Return what the number says in decimal: 0.05 is 1/20."""
     return Fraction(str(number))
 
 
-def _number(text: str) -> tuple[Fraction, Fraction, _Base] | None:
+def _read_number(text: str) -> tuple[Fraction, Fraction, _Base] | None:
     """Read (value, factor of its unit, powers of base units)."""
-    text = _ABOUT.sub("", _NAME.sub("", tidy(text), count=1), count=1)
-    measured = measure(text)
+    text = _ABOUT.sub("", _NAME.sub("", tidy_answer(text), count=1), count=1)
+    measured = read_measure(text)
     value_text = measured.value if measured else text
-    value = _value(value_text)
+    value = _number_value(value_text)
     if value is None:
         return None
     if measured:
@@ -60,13 +60,13 @@ def _number(text: str) -> tuple[Fraction, Fraction, _Base] | None:
     return (value, Fraction(1), ())
 
 
-def _value(text: str) -> Fraction | None:
-    if (number := plain(text)) is not None:
+def _number_value(text: str) -> Fraction | None:
+    if (number := plain_number(text)) is not None:
         return number.value
     try:
         value = real_value(parse(text, comma_groups=True))
     except (TooBig, Unreadable, RecursionError):
         return None
-    if value is None or not context().isfinite(value):
+    if value is None or not own_context().isfinite(value):
         return None
     return Fraction(str(value))

@@ -72,20 +72,20 @@ class SandboxApplication:
 
     async def answer(self, request: ApiRequest) -> ApiReply:
         if request.path == "/health":
-            return self._wrong_method(request, "GET") or self._reply(self._health())
-        if (refused := self._stranger(request)) is not None:
+            return self._wrong_method(request, "GET") or self._json_reply(self._health_fields())
+        if (refused := self._refuse_stranger(request)) is not None:
             return refused
         if request.path == "/execute":
-            return self._wrong_method(request, "POST") or await self._execute(request)
+            return self._wrong_method(request, "POST") or await self._answer_execution(request)
         if request.path == SESSIONS:
-            return self._wrong_method(request, "GET") or self._reply({"sessions": self._sandbox.sessions()})
+            return self._wrong_method(request, "GET") or self._json_reply({"sessions": self._sandbox.sessions()})
         if request.path.startswith(f"{SESSIONS}/"):
-            return self._wrong_method(request, "DELETE") or await self._delete(request)
+            return self._wrong_method(request, "DELETE") or await self._delete_session(request)
         if request.path == "/metrics":
-            return self._wrong_method(request, "GET") or self._reply(self._metrics())
+            return self._wrong_method(request, "GET") or self._json_reply(self._metrics_fields())
         return self._not_found(request)
 
-    def _stranger(self, request: ApiRequest) -> ApiReply | None:
+    def _refuse_stranger(self, request: ApiRequest) -> ApiReply | None:
         header = request.headers.get("authorization", "")
         if self._token and not hmac.compare_digest(header.encode(), f"Bearer {self._token}".encode()):
             return self.refuse(
@@ -96,7 +96,7 @@ class SandboxApplication:
             return self.refuse(403, "Web pages may not use the sandbox.")
         return None
 
-    async def _execute(self, request: ApiRequest) -> ApiReply:
+    async def _answer_execution(self, request: ApiRequest) -> ApiReply:
         session_id, request_id = (request.headers.get(name.lower()) for name in (SESSION_HEADER, REQUEST_HEADER))
         self._in_flight += 1
         try:
@@ -105,9 +105,9 @@ class SandboxApplication:
                 execution = replace(execution, session_id=None)
             if request_id:
                 key = f"{check_name(request_id, f'The header {REQUEST_HEADER}')} {session_id or ''}"
-                result = await self._once.do(key, request.body, lambda: self._run(execution))
+                result = await self._once.do(key, request.body, lambda: self._run_counted(execution))
             else:
-                result = await self._run(execution)
+                result = await self._run_counted(execution)
         except ExecutionRefusedError as error:
             return self.refuse(400, str(error))
         except SandboxError as error:
@@ -118,12 +118,12 @@ class SandboxApplication:
         stateful = language(execution.language).stateful
         return ApiReply(200, write_result(result, stateful=stateful, run_id=self.run_id, codec=self._codec))
 
-    async def _run(self, execution: Execution) -> ExecutionResult:
+    async def _run_counted(self, execution: Execution) -> ExecutionResult:
         result = await self._sandbox.execute(execution)
         self._statuses[result.status] += 1
         return result
 
-    async def _delete(self, request: ApiRequest) -> ApiReply:
+    async def _delete_session(self, request: ApiRequest) -> ApiReply:
         try:
             session_id = check_name(unquote(request.path.removeprefix(f"{SESSIONS}/")), "The session id")
             await self._once.drop(f" {session_id}")  # a cell whose client left might open the session again
@@ -134,14 +134,14 @@ class SandboxApplication:
             return self.refuse(400, str(error))
         except SandboxError as error:
             return self.refuse(503, str(error))
-        return self._reply({"message": f"Session {session_id} is deleted."})
+        return self._json_reply({"message": f"Session {session_id} is deleted."})
 
     def refuse(self, status: int, sentence: str, headers: HeaderFields = ()) -> ApiReply:
         """Return the reply `{"error": sentence}`."""
         text = sentence.encode("utf-8", "replace").decode()
         return ApiReply(status, self._codec.encode({"error": text}), headers)
 
-    def _reply(self, value: Any) -> ApiReply:
+    def _json_reply(self, value: Any) -> ApiReply:
         return ApiReply(200, self._codec.encode(value))
 
     def _not_found(self, request: ApiRequest) -> ApiReply:
@@ -154,7 +154,7 @@ class SandboxApplication:
         sentence = f"{request.path[:200]} accepts {allowed}, not {request.method}."
         return self.refuse(405, sentence, (("Allow", allowed),))
 
-    def _health(self) -> dict[str, Any]:
+    def _health_fields(self) -> dict[str, Any]:
         return {
             "status": "healthy",
             "worker": 0,
@@ -162,7 +162,7 @@ class SandboxApplication:
             "isolation_level": self._sandbox.isolation_level,
         }
 
-    def _metrics(self) -> dict[str, Any]:
+    def _metrics_fields(self) -> dict[str, Any]:
         return {
             "in_flight": self._in_flight,
             "queue_length": self._sandbox.queued,

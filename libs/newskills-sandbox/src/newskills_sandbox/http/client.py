@@ -82,15 +82,15 @@ class SandboxClient:
         """Ask the server for the id of its run, unless it is known. Raises SandboxError where no sandbox answers."""
         async with self._starting:
             if self._run_id is None:
-                self._run_id = _text(await self.health(), "run_id")
+                self._run_id = _text_field(await self.health(), "run_id")
 
     async def health(self) -> dict[str, Any]:
         """Return the answer to `GET /health`. Raises SandboxError."""
         try:
             response = await self._exchange.send("GET", "/health", SHORT)
         except ExchangeError as error:
-            raise self._unreachable(error) from error
-        values = self._object(response)
+            raise self._unreachable_error(error) from error
+        values = self._json_object(response)
         if response.status != 200 or values.get("status") != "healthy":
             raise SandboxError(f"The program at {self.address} is not a ready sandbox ({response.status}).")
         return values
@@ -100,10 +100,10 @@ class SandboxClient:
         await self.start()
         stateful = language(execution.language).stateful
         if execution.session_id is not None or not stateful:
-            return await self._execute(execution, execution.session_id, stateful)
+            return await self._execute_once(execution, execution.session_id, stateful)
         name = uuid.uuid4().hex
         try:
-            return await self._execute(execution, name, stateful)
+            return await self._execute_once(execution, name, stateful)
         finally:
             if not self._run_id:  # a server that does not know X-Session-Once
                 self._end_later(name)
@@ -115,9 +115,9 @@ class SandboxClient:
         try:
             response = await self._exchange.send("DELETE", f"/sessions/{quote(name, safe='')}", SHORT)
         except ExchangeError as error:
-            raise self._unreachable(error) from error
+            raise self._unreachable_error(error) from error
         if response.status not in (200, 404):
-            raise self._refused(response)
+            raise self._refusal_error(response)
 
     async def close(self) -> None:
         """End the sessions that were not deleted, where the server still listens, and close the connections."""
@@ -126,7 +126,7 @@ class SandboxClient:
         await asyncio.gather(*self._endings, return_exceptions=True)
         await self._exchange.close()
 
-    async def _execute(self, execution: Execution, session_id: str | None, stateful: bool) -> ExecutionResult:
+    async def _execute_once(self, execution: Execution, session_id: str | None, stateful: bool) -> ExecutionResult:
         headers: list[tuple[str, str]] = [(REQUEST_HEADER, uuid.uuid4().hex)]
         if session_id is not None:
             name = wire_name(session_id)
@@ -135,26 +135,26 @@ class SandboxClient:
                 headers.append((ONCE_HEADER, "1"))
             else:
                 self._sessions.add(name)
-        response = await self._post(write_execution(execution, self._codec), headers, execution.timeout)
+        response = await self._post_patiently(write_execution(execution, self._codec), headers, execution.timeout)
         if response.status != 200:
-            raise self._refused(response)
-        values = self._object(response)
-        self._check_run(_text(values, "run_id"))
+            raise self._refusal_error(response)
+        values = self._json_object(response)
+        self._check_run(_text_field(values, "run_id"))
         if not isinstance(values.get("process_status"), str):
             raise SandboxError(f"{self.address} answered without a process_status: it is not a sandbox.")
         exit_code, seconds = values.get("exit_code"), values.get("seconds")
         return ExecutionResult(
             status=values["process_status"],
-            stdout=_text(values, "stdout"),
-            stderr=_text(values, "stderr"),
+            stdout=_text_field(values, "stdout"),
+            stderr=_text_field(values, "stderr"),
             session_id=execution.session_id,
             new_session_created=stateful and values.get("new_session_created") is True,
             exit_code=exit_code if isinstance(exit_code, int) else None,
-            isolation_level=_text(values, "isolation_level"),
+            isolation_level=_text_field(values, "isolation_level"),
             seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
         )
 
-    async def _post(self, body: bytes, headers: HeaderFields, timeout: float) -> HttpAnswer:
+    async def _post_patiently(self, body: bytes, headers: HeaderFields, timeout: float) -> HttpAnswer:
         until = asyncio.get_running_loop().time() + timeout + PATIENCE
         failures = 0
         while True:
@@ -162,12 +162,12 @@ class SandboxClient:
                 return await self._exchange.send("POST", "/execute", timeout + TRANSPORT, body, headers)
             except ExchangeTimeoutError as error:
                 if not self._run_id or asyncio.get_running_loop().time() > until:
-                    raise self._unreachable(error) from error
-                self._check_run(_text(await self.health(), "run_id"))
+                    raise self._unreachable_error(error) from error
+                self._check_run(_text_field(await self.health(), "run_id"))
             except ExchangeError as error:
                 failures += 1
                 if not error.broken or failures == TRIES:
-                    raise self._unreachable(error) from error
+                    raise self._unreachable_error(error) from error
                 await asyncio.sleep(min(1.0, 0.25 * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
 
     def _check_run(self, run_id: str) -> None:
@@ -179,17 +179,17 @@ class SandboxClient:
             )
 
     def _end_later(self, name: str) -> None:
-        task = asyncio.create_task(self._end(name))
+        task = asyncio.create_task(self._delete_session(name))
         self._endings.add(task)
         task.add_done_callback(self._endings.discard)
 
-    async def _end(self, name: str) -> None:
+    async def _delete_session(self, name: str) -> None:
         """Delete a session and ignore failures: a session that remains costs the server memory, but makes no result
         wrong."""
         with contextlib.suppress(SandboxError):
             await self.delete_session(name)
 
-    def _object(self, response: HttpAnswer) -> dict[str, Any]:
+    def _json_object(self, response: HttpAnswer) -> dict[str, Any]:
         """Return the JSON object of the body, or an empty one."""
         try:
             values = self._codec.decode(response.body)
@@ -199,11 +199,11 @@ class SandboxClient:
             return values
         return {}
 
-    def _unreachable(self, error: ExchangeError) -> SandboxError:
+    def _unreachable_error(self, error: ExchangeError) -> SandboxError:
         return SandboxError(f"The sandbox at {self.address} cannot be reached: {error.message}")
 
-    def _refused(self, response: HttpAnswer) -> SandboxError:
-        reason = _text(self._object(response), "error") or f"status {response.status}"
+    def _refusal_error(self, response: HttpAnswer) -> SandboxError:
+        reason = _text_field(self._json_object(response), "error") or f"status {response.status}"
         if response.status in (400, 413, 422):
             return ExecutionRefusedError(reason)
         if response.status == 401:
@@ -219,7 +219,7 @@ def wire_name(session_id: str) -> str:
     return "x-" + hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _text(values: Mapping[str, Any], key: str) -> str:
+def _text_field(values: Mapping[str, Any], key: str) -> str:
     value = values.get(key)
     if isinstance(value, str):
         return value

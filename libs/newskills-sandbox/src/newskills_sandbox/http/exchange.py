@@ -52,7 +52,7 @@ class PlainExchange:
         data = "\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b"")
         try:
             async with asyncio.timeout(timeout):
-                return await self._exchanged(data)
+                return await self._exchange_once(data)
         except TimeoutError:
             raise ExchangeTimeoutError(f"no answer within {timeout:g} s.") from None
         except OSError as error:
@@ -63,44 +63,44 @@ class PlainExchange:
     async def close(self) -> None:
         """Do nothing: no connection outlives its request."""
 
-    async def _exchanged(self, data: bytes) -> ReceivedAnswer:
+    async def _exchange_once(self, data: bytes) -> ReceivedAnswer:
         async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await asyncio.open_connection(self._host, self._port)
         try:
             writer.write(data)
             await writer.drain()
-            status, fields = await _head(reader)
+            status, fields = await _read_head(reader)
             while 100 <= status < 200:
-                status, fields = await _head(reader)
-            return ReceivedAnswer(status, await _body(reader, fields))
+                status, fields = await _read_head(reader)
+            return ReceivedAnswer(status, await _read_body(reader, fields))
         finally:
             writer.transport.abort()
 
 
-async def _head(reader: asyncio.StreamReader) -> tuple[int, Mapping[str, str]]:
+async def _read_head(reader: asyncio.StreamReader) -> tuple[int, Mapping[str, str]]:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.split("\r\n")
     pairs = (line.partition(":") for line in lines if line)
     return int(first.split(" ", 2)[1]), {name.lower(): value.strip() for name, _, value in pairs}
 
 
-async def _body(reader: asyncio.StreamReader, fields: Mapping[str, str]) -> bytes:
+async def _read_body(reader: asyncio.StreamReader, fields: Mapping[str, str]) -> bytes:
     """Return the whole body. Raises ValueError where it is too large or has no sensible length."""
     body = bytearray()
     if "chunked" in fields.get("transfer-encoding", "").lower():
         while size := int((await reader.readuntil(b"\n")).split(b";")[0], 16):
-            body += await reader.readexactly(_fitting(size + len(body)) - len(body))
+            body += await reader.readexactly(_check_size(size + len(body)) - len(body))
             await reader.readuntil(b"\n")
         return bytes(body)
     if "content-length" in fields:
-        return await reader.readexactly(_fitting(int(fields["content-length"])))
+        return await reader.readexactly(_check_size(int(fields["content-length"])))
     while piece := await reader.read(1 << 16):
         body += piece
-        _fitting(len(body))
+        _check_size(len(body))
     return bytes(body)
 
 
-def _fitting(size: int) -> int:
+def _check_size(size: int) -> int:
     if not 0 <= size <= MAX_BODY:
         raise ValueError(f"a body of {size} bytes")
     return size

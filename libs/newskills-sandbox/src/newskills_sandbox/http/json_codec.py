@@ -28,7 +28,7 @@ class StandardJson:
 
     def decode(self, body: bytes) -> Any:
         try:
-            value = json.loads(body.decode(), parse_constant=_refuse, parse_float=_finite)
+            value = json.loads(body.decode(), parse_constant=_refuse_constant, parse_float=_finite_number)
             if b"\\u" in body:
                 self.encode(value)  # half of a surrogate pair is no text
         except RecursionError as error:
@@ -36,14 +36,14 @@ class StandardJson:
         return value
 
 
-def _finite(digits: str) -> float:
+def _finite_number(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
         raise ValueError("a number is too large")
     return number
 
 
-def _refuse(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 

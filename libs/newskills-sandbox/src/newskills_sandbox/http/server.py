@@ -109,7 +109,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._server.connections.add(self)
-        self.task = asyncio.get_running_loop().create_task(self._serve())
+        self.task = asyncio.get_running_loop().create_task(self._serve_requests())
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -118,11 +118,11 @@ class _Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def eof_received(self) -> bool:
-        self._leave()
+        self._leave_connection()
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._leave()
+        self._leave_connection()
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -132,24 +132,24 @@ class _Connection(asyncio.Protocol):
 
     def leave_if_idle(self) -> None:
         if self._answering is None and not self._buffer:
-            self._leave()
+            self._leave_connection()
 
-    def _leave(self) -> None:
+    def _leave_connection(self) -> None:
         self._left = True
         self._changed.set()
         self._writable.set()
         if self._answering is not None:
             self._answering.cancel()
 
-    async def _serve(self) -> None:
+    async def _serve_requests(self) -> None:
         try:
             if len(self._server.connections) > CONNECTIONS:
                 raise _Refused(503, "The server has too many connections.")
             while await self._serve_request():
                 pass
         except _Refused as refused:
-            await self._send(self._server.application.refuse(refused.status, refused.sentence), close=True)
-            await self._linger()
+            await self._send_reply(self._server.application.refuse(refused.status, refused.sentence), close=True)
+            await self._end_output()
         except (_Left, TimeoutError):
             pass
         finally:
@@ -158,13 +158,13 @@ class _Connection(asyncio.Protocol):
 
     async def _serve_request(self) -> bool:
         """Answer one request; return whether another may follow."""
-        await self._until(lambda: bool(self._buffer), IDLE_SECONDS)
+        await self._wait_until(lambda: bool(self._buffer), IDLE_SECONDS)
         try:
             async with asyncio.timeout(RECEIVE_SECONDS):
-                request, keep = await self._receive()
+                request, keep = await self._receive_request()
         except TimeoutError:
             raise _Refused(408, f"The request was not complete after {RECEIVE_SECONDS:g} s.") from None
-        self._answering = asyncio.get_running_loop().create_task(self._answer(request))
+        self._answering = asyncio.get_running_loop().create_task(self._answer_request(request))
         try:
             reply = await self._answering
         except asyncio.CancelledError:
@@ -175,12 +175,12 @@ class _Connection(asyncio.Protocol):
         finally:
             self._answering = None
         keep = keep and not self._server.closing
-        await self._send(reply, close=not keep, bodiless=request.method == "HEAD")
+        await self._send_reply(reply, close=not keep, bodiless=request.method == "HEAD")
         if not keep:
-            await self._linger()
+            await self._end_output()
         return keep
 
-    async def _answer(self, request: ReceivedRequest) -> ApiReply:
+    async def _answer_request(self, request: ReceivedRequest) -> ApiReply:
         application = self._server.application
         name = request.headers.get("host", "")
         if self._server.loopback and not is_own_name(name, self._server.host):
@@ -190,16 +190,16 @@ class _Connection(asyncio.Protocol):
         except Exception as error:  # noqa: BLE001 - one request's failure must not end the server
             return application.refuse(500, f"The server failed on this request: {type(error).__name__}: {error}")
 
-    async def _receive(self) -> tuple[ReceivedRequest, bool]:
+    async def _receive_request(self) -> tuple[ReceivedRequest, bool]:
         """Return a whole request, and whether its client wants to go on afterwards."""
-        await self._until(self._has_head)
+        await self._wait_until(self._has_head)
         head, _, rest = bytes(self._buffer).partition(b"\r\n\r\n")
-        method, target, keep, headers = _parse(head)
+        method, target, keep, headers = _parse_head(head)
         size = _body_size(headers)
         if headers.get("expect", "").lower() == "100-continue" and len(rest) < size:
             self._transport.write(CONTINUE)
         end = len(head) + 4 + size
-        await self._until(lambda: len(self._buffer) >= end)
+        await self._wait_until(lambda: len(self._buffer) >= end)
         body = bytes(self._buffer[len(head) + 4 : end])
         del self._buffer[:end]
         if not self._transport.is_reading() and not self._left:
@@ -215,7 +215,7 @@ class _Connection(asyncio.Protocol):
             raise _Refused(431, f"The headers of a request may have at most {HEAD_BYTES:,} bytes together.")
         return end >= 0
 
-    async def _until(self, holds: Callable[[], bool], seconds: float | None = None) -> None:
+    async def _wait_until(self, holds: Callable[[], bool], seconds: float | None = None) -> None:
         async with asyncio.timeout(seconds):
             while not holds():
                 if self._left:
@@ -223,7 +223,7 @@ class _Connection(asyncio.Protocol):
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def _send(self, reply: ApiReply, *, close: bool, bodiless: bool = False) -> None:
+    async def _send_reply(self, reply: ApiReply, *, close: bool, bodiless: bool = False) -> None:
         fields = [
             ("Content-Length", str(len(reply.body))),
             *reply.headers,
@@ -236,7 +236,7 @@ class _Connection(asyncio.Protocol):
         async with asyncio.timeout(RECEIVE_SECONDS):
             await self._writable.wait()
 
-    async def _linger(self) -> None:
+    async def _end_output(self) -> None:
         """End the output only: closing at once with unread input would reset the connection."""
         with suppress(OSError):
             self._transport.write_eof()
@@ -248,7 +248,7 @@ class _Connection(asyncio.Protocol):
                     await self._changed.wait()
 
 
-def _parse(head: bytes) -> tuple[str, str, bool, dict[str, str]]:
+def _parse_head(head: bytes) -> tuple[str, str, bool, dict[str, str]]:
     """Return method, target, whether the connection is kept, and the header fields. Raises _Refused."""
     first, *lines = head.split(b"\r\n")
     line = _LINE.fullmatch(first)

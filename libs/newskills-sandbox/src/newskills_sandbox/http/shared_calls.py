@@ -41,7 +41,7 @@ class SharedCalls(Generic[T]):
         Raises ExecutionRefusedError where it is not, SandboxError where the work was cancelled since nobody waited,
         and what `work` raises. Leaving cancels it, after `ORPHAN_SECONDS` without anyone else.
         """
-        piece = self._pieces.get(key) or self._begin(key, content, work)
+        piece = self._pieces.get(key) or self._begin_call(key, content, work)
         if piece.content != hash(content):
             raise ExecutionRefusedError(
                 "This request id was used for another request; use a new id for each request."
@@ -69,13 +69,13 @@ class SharedCalls(Generic[T]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin(self, key: str, content: bytes, work: Callable[[], Coroutine[Any, Any, T]]) -> _SharedCall[T]:
+    def _begin_call(self, key: str, content: bytes, work: Callable[[], Coroutine[Any, Any, T]]) -> _SharedCall[T]:
         task = asyncio.get_running_loop().create_task(work())
         piece = self._pieces[key] = _SharedCall(task, hash(content))
-        task.add_done_callback(lambda done: self._end(key, done))
+        task.add_done_callback(lambda done: self._end_call(key, done))
         return piece
 
-    def _end(self, key: str, task: asyncio.Task[T]) -> None:
+    def _end_call(self, key: str, task: asyncio.Task[T]) -> None:
         orphan = self._orphans.pop(key, None)
         if orphan is not None and orphan.orphaned is not None:
             orphan.orphaned.cancel()

@@ -45,21 +45,23 @@ def read_execution(body: bytes, session_id: str | None, codec: JsonCodec = STAND
     except ValueError as error:
         raise ExecutionRefusedError(f"The body is not valid JSON ({error}).") from error
     if not isinstance(values, dict):
-        raise ExecutionRefusedError(f"The body must be a JSON object, not {_kind(values)}.")
+        raise ExecutionRefusedError(f"The body must be a JSON object, not {_kind_name(values)}.")
     if not isinstance(values.get("generated_code"), str):
-        raise ExecutionRefusedError(f"generated_code must be text, not {_kind(values.get('generated_code'))}.")
-    spoken = language(_text(values, "language", _DEFAULTS.language)[:64])
+        raise ExecutionRefusedError(
+            f"generated_code must be text, not {_kind_name(values.get('generated_code'))}."
+        )
+    spoken = language(_text_field(values, "language", _DEFAULTS.language)[:64])
     if spoken.stateful or session_id:
         check_name(session_id, f"The header {SESSION_HEADER}")
     return Execution(
         code=values["generated_code"],
         language=spoken.name,
-        timeout=_seconds(values, "timeout", _DEFAULTS.timeout),
+        timeout=_seconds_field(values, "timeout", _DEFAULTS.timeout),
         session_id=session_id,
-        std_input=_text(values, "std_input", ""),
-        max_output_characters=_count(values, "max_output_characters", _DEFAULTS.max_output_characters),
-        traceback_verbosity=_text(values, "traceback_verbosity", _DEFAULTS.traceback_verbosity),
-        database=_text(values, "database", ""),
+        std_input=_text_field(values, "std_input", ""),
+        max_output_characters=_count_field(values, "max_output_characters", _DEFAULTS.max_output_characters),
+        traceback_verbosity=_text_field(values, "traceback_verbosity", _DEFAULTS.traceback_verbosity),
+        database=_text_field(values, "database", ""),
     )
 
 
@@ -101,45 +103,45 @@ def encode(values: Mapping[str, Any], codec: JsonCodec) -> bytes:
     try:
         return codec.encode(values)
     except UnicodeEncodeError:
-        return codec.encode({key: _clean(value) for key, value in values.items()})
+        return codec.encode({key: _without_surrogates(value) for key, value in values.items()})
 
 
-def _clean(value: Any) -> Any:
+def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     return value
 
 
-def _text(values: Mapping[str, Any], key: str, default: str) -> str:
+def _text_field(values: Mapping[str, Any], key: str, default: str) -> str:
     value = values.get(key)
     if value is None:
         return default
     if not isinstance(value, str):
-        raise ExecutionRefusedError(f"{key} must be text, not {_kind(value)}.")
+        raise ExecutionRefusedError(f"{key} must be text, not {_kind_name(value)}.")
     return value
 
 
-def _seconds(values: Mapping[str, Any], key: str, default: float) -> float:
+def _seconds_field(values: Mapping[str, Any], key: str, default: float) -> float:
     value = values.get(key)
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ExecutionRefusedError(f"{key} must be a number of seconds, not {_kind(value)}.")
+        raise ExecutionRefusedError(f"{key} must be a number of seconds, not {_kind_name(value)}.")
     try:
         return float(value)
     except OverflowError:
         return math.inf
 
 
-def _count(values: Mapping[str, Any], key: str, default: int) -> int:
+def _count_field(values: Mapping[str, Any], key: str, default: int) -> int:
     value = values.get(key)
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ExecutionRefusedError(f"{key} must be a whole number, not {_kind(value)}.")
+        raise ExecutionRefusedError(f"{key} must be a whole number, not {_kind_name(value)}.")
     return value
 
 
-def _kind(value: Any) -> str:
+def _kind_name(value: Any) -> str:
     kinds = {type(None): "nothing", bool: "true or false", str: "text", list: "a list", dict: "an object"}
     return kinds.get(type(value), "a number")

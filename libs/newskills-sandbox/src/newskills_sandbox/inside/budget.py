@@ -46,7 +46,7 @@ class Budget:
         now = time.monotonic()
         if now < self._next_walk:
             return ""
-        count, used = self._written(pids)
+        count, used = self._written_files(pids)
         self._next_walk = now + WALK_SHARE * (time.monotonic() - now)
         if used > self._limits["disk"] or count > self._limits["files"]:
             return "disk"
@@ -58,30 +58,30 @@ class Budget:
 
     def _too_much_memory(self, pids: Collection[int]) -> bool:
         most = self._limits["memory"]
-        used = processes.memory(pids, most, self._shares) + processes.socket_memory(pids) + self._files()
-        free = self._free()
+        used = processes.memory(pids, most, self._shares) + processes.socket_memory(pids) + self._file_bytes()
+        free = self._free_bytes()
         if free < FREE_RESERVE // 2:
             return True
         return used > most or (free < FREE_RESERVE and used > most // 4)
 
-    def _files(self) -> int:
+    def _file_bytes(self) -> int:
         """Count the bytes of files in memory."""
         if not self._namespaced:
             return 0
         files = os.statvfs(root.HOME)
         return (files.f_blocks - files.f_bfree) * files.f_frsize
 
-    def _free(self) -> int:
+    def _free_bytes(self) -> int:
         for line in os.pread(self._meminfo, 4096, 0).splitlines():
             if line.startswith(b"MemAvailable:"):
                 return int(line.split()[1]) * 1024
         return FREE_RESERVE
 
-    def _written(self, pids: Collection[int]) -> tuple[int, int]:
+    def _written_files(self, pids: Collection[int]) -> tuple[int, int]:
         """Return number and bytes of the session's files, including those that are open but have no name any more;
         counting stops above the limit of files."""
         count = used = 0
-        for each in chain(folders.below(self._folder), _nameless(pids)):
+        for each in chain(folders.below(self._folder), _nameless_files(pids)):
             count += 1
             used += each.st_blocks * _BLOCK
             if count > self._limits["files"]:
@@ -89,7 +89,7 @@ class Budget:
         return count, used
 
 
-def _nameless(pids: Collection[int]) -> Iterator[os.stat_result]:
+def _nameless_files(pids: Collection[int]) -> Iterator[os.stat_result]:
     seen = set()
     for pid in pids:
         with contextlib.suppress(OSError):

@@ -54,7 +54,7 @@ class Session:
                 _run_cell(code, self._main.__dict__, name)
             except BaseException as error:  # noqa: BLE001 - all that a cell raises is its result
                 failed = True
-                self._reset.tell(render(error, style))
+                self._reset.tell(render_traceback(error, style))
             self._running = False
         except BaseException as error:  # noqa: BLE001 - interrupted, or text that cannot be made
             self._running = False
@@ -78,12 +78,12 @@ class _Reset:
         self._profile, self._recursion = sys.setprofile, sys.setrecursionlimit
         self._raw, self._wrap, self._text = io.FileIO, io.TextIOWrapper, io.StringIO
         self._buffered = io.BufferedWriter
-        self.out = self.err = self._stream(1)
+        self.out = self.err = self._open_stream(1)
 
     def before(self, main: ModuleType, stdin: str) -> None:
         self._signal(signal.SIGINT, self._on_interrupt)
         self._mask(signal.SIG_SETMASK, ())
-        self.out, self.err = self._stream(1), self._stream(2)
+        self.out, self.err = self._open_stream(1), self._open_stream(2)
         sys.stdout = sys.__stdout__ = self.out  # type: ignore[misc] # code restores them from there
         sys.stderr = sys.__stderr__ = self.err  # type: ignore[misc]
         sys.stdin = self._text(stdin)
@@ -107,7 +107,7 @@ class _Reset:
             with contextlib.suppress(OSError, ValueError):  # closed, or its descriptor is
                 stream.flush()
 
-    def _stream(self, descriptor: int) -> io.TextIOWrapper:
+    def _open_stream(self, descriptor: int) -> io.TextIOWrapper:
         raw = self._buffered(self._raw(descriptor, "w", closefd=False))
         return self._wrap(raw, encoding="utf-8", errors="backslashreplace")
 
@@ -120,24 +120,24 @@ def _new_main() -> ModuleType:
 
 def _run_cell(code: str, namespace: dict[str, Any], name: str) -> None:
     """Run the statements; a last expression is echoed unless a semicolon follows it."""
-    code = _dedented(code)
+    code = _dedent_code(code)
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     tree = _compile(code, name, "exec", ast.PyCF_ONLY_AST | _FLAGS)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr):
-        _execute(_compile(tree, name, "exec", _FLAGS, True), namespace)
+        _execute_code(_compile(tree, name, "exec", _FLAGS, True), namespace)
         return
     tree.body.pop()
     if tree.body:
-        _execute(_compile(tree, name, "exec", _FLAGS, True), namespace)
-    value = _execute(_compile(ast.Expression(last.value), name, "eval", _FLAGS, True), namespace)
+        _execute_code(_compile(tree, name, "exec", _FLAGS, True), namespace)
+    value = _execute_code(_compile(ast.Expression(last.value), name, "eval", _FLAGS, True), namespace)
     if value is not None:
         namespace["_"] = value
-        if not _muted(code, last):
+        if not _is_muted(code, last):
             sys.stdout.write(_repr(value) + "\n")
 
 
-def _dedented(code: str) -> str:
+def _dedent_code(code: str) -> str:
     """Remove the first line's indentation from every line that has it, as IPython does; lines keep their numbers."""
     lines = code.splitlines(keepends=True)
     first = next((line for line in lines if line.strip()), "")
@@ -147,7 +147,7 @@ def _dedented(code: str) -> str:
     return code
 
 
-def _execute(code: CodeType, namespace: dict[str, Any]) -> Any:
+def _execute_code(code: CodeType, namespace: dict[str, Any]) -> Any:
     value = _eval(code, namespace)
     if code.co_flags & CO_COROUTINE:
         import asyncio
@@ -156,12 +156,12 @@ def _execute(code: CodeType, namespace: dict[str, Any]) -> Any:
     return value
 
 
-def _muted(code: str, last: ast.Expr) -> bool:
+def _is_muted(code: str, last: ast.Expr) -> bool:
     line = code.encode().splitlines()[(last.end_lineno or 1) - 1]
     return line[last.end_col_offset or 0 :].split(b"#")[0].strip().startswith(b";")
 
 
-def render(error: BaseException, style: str) -> str:
+def render_traceback(error: BaseException, style: str) -> str:
     """Return the traceback in the style Plain, Context, Verbose or Minimal, without the frames of this file."""
     if style == "Minimal":
         return "".join(traceback.format_exception_only(error))
@@ -171,7 +171,7 @@ def render(error: BaseException, style: str) -> str:
     pieces = ["Traceback (most recent call last):\n"]
     while trace is not None:
         if trace.tb_frame.f_code.co_filename != __file__:
-            pieces += _frame(trace, verbose=style == "Verbose")
+            pieces += _frame_lines(trace, verbose=style == "Verbose")
         trace = trace.tb_next
     return "".join([*pieces, *traceback.format_exception_only(error)])
 
@@ -186,7 +186,7 @@ def _without_own_frames(summary: traceback.TracebackException) -> traceback.Trac
     return summary
 
 
-def _frame(trace: TracebackType, *, verbose: bool) -> list[str]:
+def _frame_lines(trace: TracebackType, *, verbose: bool) -> list[str]:
     frame, number = trace.tb_frame, trace.tb_lineno
     file = frame.f_code.co_filename
     pieces = [f'  File "{file}", line {number}, in {frame.f_code.co_name}\n']
@@ -198,11 +198,11 @@ def _frame(trace: TracebackType, *, verbose: bool) -> list[str]:
     if verbose:
         for name, value in frame.f_locals.items():
             if not name.startswith("__"):
-                pieces.append(f"       {name} = {_short(value)}\n")
+                pieces.append(f"       {name} = {_short_repr(value)}\n")
     return pieces
 
 
-def _short(value: object) -> str:
+def _short_repr(value: object) -> str:
     try:
         text = _repr(value)
     except Exception as error:  # noqa: BLE001 - the object is the cell's own
@@ -222,13 +222,13 @@ def run_script(code: str) -> None:
     sys.stdin = io.TextIOWrapper(
         io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8", errors="replace"
     )
-    sys.stdout, sys.stderr = _stream(1), _stream(2)
+    sys.stdout, sys.stderr = _open_stream(1), _open_stream(2)
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     status = 0
     try:
         _exec(_compile(code, name, "exec", 0, True), main.__dict__)
     except BaseException as error:  # noqa: BLE001 - all that a script raises is its result
-        status = _ended(error)
+        status = _exit_code(error)
     try:
         threading._shutdown()  # type: ignore[attr-defined] # what the interpreter itself does at its end
         import atexit
@@ -241,12 +241,12 @@ def run_script(code: str) -> None:
     os._exit(status)
 
 
-def _stream(descriptor: int) -> io.TextIOWrapper:
+def _open_stream(descriptor: int) -> io.TextIOWrapper:
     raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
     return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace")
 
 
-def _ended(error: BaseException) -> int:
+def _exit_code(error: BaseException) -> int:
     """Return the exit code, after writing the traceback where there is one (PEP 3151 and `sys.exit`)."""
     if isinstance(error, SystemExit):
         if error.code is None or isinstance(error.code, int):
@@ -254,5 +254,5 @@ def _ended(error: BaseException) -> int:
         sys.stderr.write(f"{error.code}\n")
         return 1
     sys.stdout.flush()
-    os.write(2, render(error, "Plain").encode("utf-8", "backslashreplace"))
+    os.write(2, render_traceback(error, "Plain").encode("utf-8", "backslashreplace"))
     return 1

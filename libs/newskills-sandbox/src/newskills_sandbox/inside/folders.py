@@ -20,7 +20,7 @@ def below(folder: str) -> Iterator[os.stat_result]:
     folders = [folder]
     while folders:
         path = folders.pop()
-        with contextlib.suppress(OSError), _opened(path) as descriptor, os.scandir(descriptor) as entries:
+        with contextlib.suppress(OSError), _open_folder(path) as descriptor, os.scandir(descriptor) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
                     yield entry.stat(follow_symlinks=False)
@@ -73,7 +73,7 @@ def _unlink_files(folder: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _opened(path: str) -> Iterator[int]:
+def _open_folder(path: str) -> Iterator[int]:
     """Yield a descriptor of the folder; a folder that is closed to its owner is opened for it. Raises OSError."""
     with contextlib.ExitStack() as stack:
         place: int | None = None

@@ -34,11 +34,11 @@ def facts(preload: Sequence[str], packages: Sequence[str] | None) -> dict[str, A
     that these do not bring).
     """
     places = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, sysconfig.get_path("stdlib")]
-    path = [each for each in sys.path if each and _belongs(each, places)]
+    path = [each for each in sys.path if each and _is_inside(each, places)]
     shown: dict[str, list[str]] = {}
     unknown: list[str] = []
     if packages is not None:
-        shown, unknown = _shown(packages, [each for each in path if os.path.basename(each) in SITES])
+        shown, unknown = _shown_entries(packages, [each for each in path if os.path.basename(each) in SITES])
     present = {entry.split(".")[0] for entries in shown.values() for entry in entries} | sys.stdlib_module_names
     tops = {module: module.split(".")[0] for module in preload}
     return {
@@ -51,17 +51,17 @@ def facts(preload: Sequence[str], packages: Sequence[str] | None) -> dict[str, A
     }
 
 
-def _belongs(path: str, places: Iterable[str]) -> bool:
+def _is_inside(path: str, places: Iterable[str]) -> bool:
     """Return whether a file belongs to a distribution; not so the sources of an editable installation, which may lie
     among a user's other files."""
     return os.path.basename(path) in SITES or any(path.startswith(place + os.sep) for place in places)
 
 
-def _shown(names: Iterable[str], sites: Iterable[str]) -> tuple[dict[str, list[str]], list[str]]:
+def _shown_entries(names: Iterable[str], sites: Iterable[str]) -> tuple[dict[str, list[str]], list[str]]:
     entries: dict[str, set[str]] = {os.path.realpath(site): set() for site in sites if os.path.isdir(site)}
     unknown = []
-    for name, distribution in _closure(names).items():
-        site, modules = _entries(distribution) if distribution else ("", set())
+    for name, distribution in _required_distributions(names).items():
+        site, modules = _site_entries(distribution) if distribution else ("", set())
         if not modules and name in names:
             unknown.append(name)
         if site in entries:
@@ -69,7 +69,7 @@ def _shown(names: Iterable[str], sites: Iterable[str]) -> tuple[dict[str, list[s
     return {site: sorted(modules_of_site) for site, modules_of_site in entries.items()}, unknown
 
 
-def _closure(names: Iterable[str]) -> dict[str, metadata.Distribution | None]:
+def _required_distributions(names: Iterable[str]) -> dict[str, metadata.Distribution | None]:
     """Return the distributions and all that they require here; None for those that are not installed."""
     distributions: dict[str, metadata.Distribution | None] = {}
     seen: set[str] = set()
@@ -85,11 +85,11 @@ def _closure(names: Iterable[str]) -> dict[str, metadata.Distribution | None]:
         except (metadata.PackageNotFoundError, ValueError):
             distributions[name] = None
         else:
-            wanted += filter(None, map(_required, distribution.requires or ()))
+            wanted += filter(None, map(_required_name, distribution.requires or ()))
     return distributions
 
 
-def _required(line: str) -> str:
+def _required_name(line: str) -> str:
     """Return the name in a requirement; empty where it belongs to an extra or to another machine."""
     try:
         from packaging.requirements import Requirement
@@ -105,7 +105,7 @@ def _required(line: str) -> str:
     return ""
 
 
-def _entries(distribution: metadata.Distribution) -> tuple[str, set[str]]:
+def _site_entries(distribution: metadata.Distribution) -> tuple[str, set[str]]:
     """Return the site folder and the names that the distribution has put into it; no names where it has put only its
     metadata there."""
     site = os.path.realpath(str(distribution.locate_file("")))

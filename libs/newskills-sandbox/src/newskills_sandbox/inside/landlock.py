@@ -31,7 +31,7 @@ _SCOPED_SINCE = 6
 _SCOPES = 0b11  # abstract unix sockets, signals
 
 
-def abi() -> int:
+def landlock_version() -> int:
     """Return the version of Landlock in this kernel; 0 where it is not built in, switched off or filtered."""
     try:
         return linux.syscall(_NR_CREATE_RULESET, 0, 0, _VERSION)
@@ -58,7 +58,7 @@ def _file_rights(version: int) -> int:
     return rights
 
 
-def _allow(ruleset: int, path: str, rights: int) -> None:
+def _allow_path(ruleset: int, path: str, rights: int) -> None:
     try:
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -71,7 +71,9 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         os.close(fd)
 
 
-def restrict(*, read: Sequence[str], write: Sequence[str], network: bool, listed: Sequence[str] = ()) -> None:
+def restrict_process(
+    *, read: Sequence[str], write: Sequence[str], network: bool, listed: Sequence[str] = ()
+) -> None:
     """Refuse this process, and all it starts, everything that this kernel's Landlock can deny, except: to read and run
     what lies in `read`, anything in `write` (folders or files; missing ones are skipped), the names of what lies in
     `listed`, and TCP with `network`.
@@ -79,7 +81,7 @@ def restrict(*, read: Sequence[str], write: Sequence[str], network: bool, listed
     Call it before the system call filter, and give up capabilities too: CAP_PERFMON reads the memory map and
     environment of other processes past Landlock. Raises OSError, also where there is no Landlock.
     """
-    version = abi()
+    version = landlock_version()
     handled = _file_rights(version)
     tcp_rights = 0 if network or version < 4 else _TCP
     scopes = _SCOPES if version >= _SCOPED_SINCE else 0
@@ -87,11 +89,11 @@ def restrict(*, read: Sequence[str], write: Sequence[str], network: bool, listed
     ruleset = linux.syscall(_NR_CREATE_RULESET, denied, len(denied), 0)
     try:
         for path in read:
-            _allow(ruleset, path, handled & _READ)
+            _allow_path(ruleset, path, handled & _READ)
         for path in listed:
-            _allow(ruleset, path, handled & _READ_DIR)
+            _allow_path(ruleset, path, handled & _READ_DIR)
         for path in write:
-            _allow(ruleset, path, handled)
+            _allow_path(ruleset, path, handled)
         linux.no_new_privileges()
         linux.syscall(_NR_RESTRICT_SELF, ruleset, 0)
     finally:

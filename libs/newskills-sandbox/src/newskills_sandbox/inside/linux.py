@@ -71,7 +71,7 @@ _held.syscall.restype = ctypes.c_long
 _libc.syscall.restype = ctypes.c_long
 
 
-def _failed(what: str) -> OSError:
+def _system_error(what: str) -> OSError:
     number = ctypes.get_errno()
     return OSError(number, f"{what}: {os.strerror(number)}")
 
@@ -81,7 +81,7 @@ def syscall(number: int, *args: int | bytes) -> int:
     whole = (each if isinstance(each, bytes) else ctypes.c_long(each) for each in args)
     result: int = _libc.syscall(ctypes.c_long(number), *whole)
     if result == -1:
-        raise _failed(f"system call {number}")
+        raise _system_error(f"system call {number}")
     return result
 
 
@@ -96,12 +96,12 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
         ctypes.c_ulong(flags),
         data_bytes,
     ):
-        raise _failed(f"mount {kind or source} on {target}")
+        raise _system_error(f"mount {kind or source} on {target}")
 
 
 def umount(target: str, flags: int = 0) -> None:
     if _libc.umount2(os.fsencode(target), flags):
-        raise _failed(f"umount {target}")
+        raise _system_error(f"umount {target}")
 
 
 def pivot_root(new: str, old: str) -> None:
@@ -113,7 +113,7 @@ def pivot_root(new: str, old: str) -> None:
 
 def unshare(flags: int) -> None:
     if _libc.unshare(flags):
-        raise _failed(f"unshare {flags:#x}")
+        raise _system_error(f"unshare {flags:#x}")
 
 
 def clone(flags: int) -> int:
@@ -130,7 +130,7 @@ def clone(flags: int) -> int:
     if pid == 0:
         api.PyOS_AfterFork_Child()
         return 0
-    failure = _failed(f"clone {flags:#x}") if pid == -1 else None
+    failure = _system_error(f"clone {flags:#x}") if pid == -1 else None
     api.PyOS_AfterFork_Parent()
     if failure is not None:
         raise failure
@@ -142,7 +142,7 @@ def prctl(option: int, *args: int) -> int:
     padded = [ctypes.c_ulong(each) for each in (*args, 0, 0, 0, 0)[:4]]
     result: int = _libc.prctl(option, *padded)
     if result == -1:
-        raise _failed(f"prctl {option}")
+        raise _system_error(f"prctl {option}")
     return result
 
 
@@ -182,11 +182,11 @@ def only_ends_of_children() -> None:
     """Stop SIGCHLD for children that stop or go on. Its handler must be set before, and not again afterwards."""
     action = ctypes.create_string_buffer(_SIGACTION_SIZE)
     if _libc.sigaction(_SIGCHLD, None, action):
-        raise _failed("action of SIGCHLD")
+        raise _system_error("action of SIGCHLD")
     flags = struct.unpack_from("=I", action, _SIGACTION_FLAGS)[0] | _SA_NOCLDSTOP
     struct.pack_into("=I", action, _SIGACTION_FLAGS, flags)
     if _libc.sigaction(_SIGCHLD, action, None):
-        raise _failed("action of SIGCHLD")
+        raise _system_error("action of SIGCHLD")
 
 
 def close_descriptors(keep: Collection[int]) -> None:
@@ -208,22 +208,22 @@ def _close_range(first: int, last: int) -> None:
 def set_hostname(text: str) -> None:
     name = text.encode()
     if _libc.sethostname(name, ctypes.c_size_t(len(name))):
-        raise _failed(f"sethostname {text}")
+        raise _system_error(f"sethostname {text}")
 
 
 def loopback_up() -> None:
     """Bring up `lo` of a new network name space, so that 127.0.0.1 and ::1 work inside it."""
     sock = _libc.socket(_AF_INET, _SOCK_DGRAM | _SOCK_CLOEXEC, 0)
     if sock < 0:
-        raise _failed("socket")
+        raise _system_error("socket")
     try:
         request = ctypes.create_string_buffer(struct.pack("=16sH22x", b"lo", 0))  # struct ifreq: name, flags
         if _libc.ioctl(sock, ctypes.c_ulong(_SIOCGIFFLAGS), request):
-            raise _failed("flags of lo")
+            raise _system_error("flags of lo")
         flags = struct.unpack_from("=H", request, 16)[0] | _IFF_UP
         struct.pack_into("=H", request, 16, flags)
         if _libc.ioctl(sock, ctypes.c_ulong(_SIOCSIFFLAGS), request):
-            raise _failed("bring up lo")
+            raise _system_error("bring up lo")
     finally:
         os.close(sock)
 

@@ -25,23 +25,25 @@ def in_namespace(keep: int = 0) -> list[int]:
     """List all processes of this pid name space but its first and `keep`, zombies left out."""
     own_pids = (str(os.getpid()), str(keep))
     return [
-        int(name) for name in os.listdir("/proc") if name.isdigit() and name not in own_pids and _alive(int(name))
+        int(name)
+        for name in os.listdir("/proc")
+        if name.isdigit() and name not in own_pids and _is_alive(int(name))
     ]
 
 
 def below(skip: Collection[int] = ()) -> list[int]:
     """List all descendants of this process, zombies left out; `skip`: children whose descendants stay out, too."""
     descendants: list[int] = []
-    heads = [pid for pid in _children(os.getpid()) if pid not in skip]
+    heads = [pid for pid in _child_pids(os.getpid()) if pid not in skip]
     while heads:
         pid = heads.pop()
-        if _alive(pid):
+        if _is_alive(pid):
             descendants.append(pid)
-        heads += _children(pid)
+        heads += _child_pids(pid)
     return descendants
 
 
-def _children(pid: int) -> list[int]:
+def _child_pids(pid: int) -> list[int]:
     children: list[int] = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -52,7 +54,7 @@ def _children(pid: int) -> list[int]:
     return children
 
 
-def _stat(pid: int | str) -> list[bytes]:
+def _stat_fields(pid: int | str) -> list[bytes]:
     """Read the fields of /proc/PID/stat, or PID/task/THREAD, from the state on; empty for a process that is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
@@ -61,14 +63,16 @@ def _stat(pid: int | str) -> list[bytes]:
         return []
 
 
-def _alive(pid: int) -> bool:
-    fields = _stat(pid)
+def _is_alive(pid: int) -> bool:
+    fields = _stat_fields(pid)
     return bool(fields) and fields[0] not in b"ZX"
 
 
 def running(pids: Collection[int]) -> list[int]:
     """Return those of `pids` that use a processor, wait for one, or for a disk, with any of their threads."""
-    return [pid for pid in pids if (fields := _stat(pid)) and (fields[0] in b"RD" or _thread_runs(pid, fields))]
+    return [
+        pid for pid in pids if (fields := _stat_fields(pid)) and (fields[0] in b"RD" or _thread_runs(pid, fields))
+    ]
 
 
 def _thread_runs(pid: int, fields: list[bytes]) -> bool:
@@ -76,7 +80,7 @@ def _thread_runs(pid: int, fields: list[bytes]) -> bool:
         return False
     with contextlib.suppress(OSError):  # it has ended
         names = os.listdir(f"/proc/{pid}/task")
-        return any((status := _stat(f"{pid}/task/{name}")) and status[0] in b"RD" for name in names)
+        return any((status := _stat_fields(f"{pid}/task/{name}")) and status[0] in b"RD" for name in names)
     return False
 
 
@@ -102,7 +106,7 @@ def stop(listing: Callable[[], list[int]]) -> list[int]:
         if not new_pids:
             break
         seen.update(new_pids)
-        running = [pid for pid in new_pids if _stat(pid)[:1] != [b"T"]]
+        running = [pid for pid in new_pids if _stat_fields(pid)[:1] != [b"T"]]
         for pid in running:
             send(pid, signal.SIGSTOP)
         stopped += running
@@ -146,7 +150,7 @@ def memory(pids: Collection[int], enough: int, shares: dict[int, int]) -> int:
     `shares`: what was told apart at earlier calls, for the next one. A process that forks is long in answering, and a
     crowd of them keeps nobody here: what cannot be measured within `MEASURE` counts as it did before.
     """
-    plain = sum(_resident(pid) for pid in pids)
+    plain = sum(_resident_bytes(pid) for pid in pids)
     if plain <= enough:
         shares.clear()
         return plain
@@ -155,13 +159,13 @@ def memory(pids: Collection[int], enough: int, shares: dict[int, int]) -> int:
     until = time.monotonic() + MEASURE
     for pid in (*(set(pids) - shares.keys()), *shares):  # those never measured, then by age
         shares.pop(pid, None)
-        shares[pid] = _proportional(pid)
+        shares[pid] = _proportional_bytes(pid)
         if time.monotonic() > until:
             break
     return sum(shares.values())
 
 
-def _resident(pid: int) -> int:
+def _resident_bytes(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/statm", "rb", buffering=0) as file:
             return int(file.read().split()[1]) * PAGE
@@ -169,7 +173,7 @@ def _resident(pid: int) -> int:
         return 0
 
 
-def _proportional(pid: int) -> int:
+def _proportional_bytes(pid: int) -> int:
     """Count a process's memory: pages shared by n processes count a n-th; a process that hides them counts in full."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb", buffering=0) as file:
@@ -178,12 +182,12 @@ def _proportional(pid: int) -> int:
                     return int(line.split()[1]) * 1024
     except OSError:
         pass
-    return _resident(pid)
+    return _resident_bytes(pid)
 
 
 def threads(pids: Collection[int]) -> int:
     """Count the threads of all `pids` together, the first of each process included."""
-    counts = (_stat(pid)[17:18] for pid in pids)
+    counts = (_stat_fields(pid)[17:18] for pid in pids)
     return sum(int(count[0]) for count in counts if count)
 
 

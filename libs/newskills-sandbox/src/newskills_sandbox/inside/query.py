@@ -23,32 +23,32 @@ def main(database: str, text: str) -> None:
     """Run a query and print its rows. `database`: path below the folder that DATA_DIR names. Ends the process where
     SQLite refuses something."""
     try:
-        connection = _opened(os.path.join(os.environ["DATA_DIR"], database))
+        connection = _open_database(os.path.join(os.environ["DATA_DIR"], database))
     except sqlite3.Error as error:
-        _end(error, CANNOT_OPEN)
+        _end_with(error, CANNOT_OPEN)
     try:
-        for statement in statements(text):
+        for statement in split_statements(text):
             cursor = connection.execute(statement)
             if cursor.description is not None:
                 _print_rows(cursor)
     except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
-        _end(error, REFUSED)
+        _end_with(error, REFUSED)
 
 
-def _opened(path: str) -> sqlite3.Connection:
+def _open_database(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True, isolation_level=None)
-    connection.text_factory = _text
+    connection.text_factory = _decode_text
     connection.execute("PRAGMA schema_version")
     return connection
 
 
-def _end(error: Exception, code: int) -> NoReturn:
+def _end_with(error: Exception, code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.write(f"{type(error).__name__}: {error}\n")
     sys.exit(code)
 
 
-def statements(text: str) -> Iterator[str]:
+def split_statements(text: str) -> Iterator[str]:
     """Cut behind each semicolon that ends a statement; SQLite itself knows which do."""
     start = end = 0
     while (end := text.find(";", end) + 1) > 0:
@@ -62,13 +62,13 @@ def statements(text: str) -> Iterator[str]:
 def _print_rows(cursor: sqlite3.Cursor) -> None:
     write, separator = sys.stdout.write, "["
     while rows := cursor.fetchmany(BATCH):
-        write(separator + json.dumps([[_value(each) for each in row] for row in rows])[1:-1])
+        write(separator + json.dumps([[_json_value(each) for each in row] for row in rows])[1:-1])
         separator = ", "
     ending = "[]\n" if separator == "[" else "]\n"
     write(ending)
 
 
-def _value(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     if isinstance(value, float) and math.isinf(value):
@@ -76,5 +76,5 @@ def _value(value: Any) -> Any:
     return value
 
 
-def _text(raw: bytes) -> str:
+def _decode_text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")

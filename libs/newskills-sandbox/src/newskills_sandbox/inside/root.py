@@ -50,37 +50,37 @@ def build(
     """
     linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
     shown = [*SYSTEM, *SETTINGS, *(NETWORK_SETTINGS if network else ()), *visible]
-    sources = _outermost(os.path.realpath(path) for path in shown if os.path.exists(path))
-    root = _staging([*sources, *bound.values()])
+    sources = _outermost_paths(os.path.realpath(path) for path in shown if os.path.exists(path))
+    root = _staging_folder([*sources, *bound.values()])
     linux.mount("tmpfs", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=4m,nr_inodes=4096,mode=755")
     for source in sources:
-        _bind(source, root + source)
+        _bind_read_only(source, root + source)
     for folder, entries in packages.items():
         _show_only(folder, entries, root)
-    _relink(shown, root)
+    _copy_links(shown, root)
     for place, folder in bound.items():
-        _bind(folder, root + place)
-    _devices(root)
-    _names(root)
+        _bind_read_only(folder, root + place)
+    _make_devices(root)
+    _write_names(root)
     for folder in (*PRIVATE.values(), "/proc", "/.private"):
         os.makedirs(root + folder, exist_ok=True)
-    covered = _covered(sources, root)
+    covered = _covered_sources(sources, root)
     linux.mount("proc", root + "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     os.chdir(root)
     linux.pivot_root(".", ".")
     linux.umount(".", linux.MNT_DETACH)
     os.chdir("/")
-    _protect("/", linux.MS_NODEV)
+    _remount_protected("/", linux.MS_NODEV)
     return covered
 
 
-def _covered(sources: Sequence[str], root: str) -> list[tuple[str, str]]:
+def _covered_sources(sources: Sequence[str], root: str) -> list[tuple[str, str]]:
     """Return second names for sources in places where each session has folders of its own (an environment below
     /tmp)."""
     inside = [path for path in sources if any(path.startswith(place + "/") for place in PRIVATE.values())]
     aliases = [(f"{COVERED}/{number}", path) for number, path in enumerate(inside)]
     for alias, path in aliases:
-        _bind(root + path, root + alias)
+        _bind_read_only(root + path, root + alias)
     return aliases
 
 
@@ -91,7 +91,7 @@ def private_zeros(folder: str) -> None:
     os.truncate(descriptor, ZEROS)
     os.close(descriptor)
     linux.mount(place, "/dev/zero", flags=linux.MS_BIND)
-    _protect("/dev/zero", linux.MS_NODEV)
+    _remount_protected("/dev/zero", linux.MS_NODEV)
 
 
 def uncover(aliases: Sequence[Sequence[str]]) -> None:
@@ -101,7 +101,7 @@ def uncover(aliases: Sequence[Sequence[str]]) -> None:
         linux.mount(alias, path, flags=linux.MS_BIND | linux.MS_REC)
 
 
-def _outermost(paths: Iterable[str]) -> list[str]:
+def _outermost_paths(paths: Iterable[str]) -> list[str]:
     kept: list[str] = []
     for path in sorted(set(paths)):
         if not any(path == other or path.startswith(other + "/") for other in kept):
@@ -109,7 +109,7 @@ def _outermost(paths: Iterable[str]) -> list[str]:
     return kept
 
 
-def _staging(sources: Sequence[str]) -> str:
+def _staging_folder(sources: Sequence[str]) -> str:
     """Return a folder to build on that hides none of the sources while the tree is built. Raises OSError where there is
     none."""
     for place in STAGING:
@@ -120,12 +120,12 @@ def _staging(sources: Sequence[str]) -> str:
     raise OSError(f"every one of {', '.join(STAGING)} holds something that the sandbox shows; nowhere to build it")
 
 
-def _bind(source: str, target: str) -> None:
+def _bind_read_only(source: str, target: str) -> None:
     """Show a folder read-only, without devices and set-user-id programs, all mounts below included."""
     _mount_point(target, folder=os.path.isdir(source))
     linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
     for place in _mounts_below(target):
-        _protect(place, linux.MS_NODEV)
+        _remount_protected(place, linux.MS_NODEV)
 
 
 def _mount_point(path: str, *, folder: bool) -> None:
@@ -140,11 +140,11 @@ def _show_only(folder: str, entries: Sequence[str], root: str) -> None:
     target = root + source
     linux.mount("tmpfs", target, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,nr_inodes=4096,mode=755")
     for entry in entries:
-        _bind(f"{source}/{entry}", f"{target}/{entry}")
-    _protect(target, linux.MS_NODEV)
+        _bind_read_only(f"{source}/{entry}", f"{target}/{entry}")
+    _remount_protected(target, linux.MS_NODEV)
 
 
-def _protect(place: str, extra: int) -> None:
+def _remount_protected(place: str, extra: int) -> None:
     present = os.statvfs(place).f_flag
     kept = sum(flag for bit, flag in _KEPT_FLAGS if present & bit)
     flags = linux.MS_BIND | linux.MS_REMOUNT | linux.MS_RDONLY | linux.MS_NOSUID | kept | extra
@@ -161,20 +161,20 @@ def _mounts_below(target: str) -> list[str]:
     return places
 
 
-def _relink(shown: Sequence[str], root: str) -> None:
+def _copy_links(shown: Sequence[str], root: str) -> None:
     """Copy the symbolic links that lead to a source, so that it is found under the name that was given, too."""
     for path in (*shown, *LINKED):
         real = os.path.realpath(path)
         if not os.path.exists(path) or os.path.lexists(root + path):
             continue
         if real == path:
-            _bind(path, root + path)
+            _bind_read_only(path, root + path)
         else:
             os.makedirs(os.path.dirname(root + path), exist_ok=True)
             os.symlink(real, root + path)
 
 
-def _devices(root: str) -> None:
+def _make_devices(root: str) -> None:
     os.makedirs(root + "/dev", exist_ok=True)
     for name in DEVICES:
         target = f"{root}/dev/{name}"
@@ -186,7 +186,7 @@ def _devices(root: str) -> None:
         os.symlink(f"/proc/self/fd/{number}", f"{root}/dev/{name}")
 
 
-def _names(root: str) -> None:
+def _write_names(root: str) -> None:
     lines = {
         "passwd": f"sandbox:x:{USER}:{USER}:sandbox:/work:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
         "group": f"sandbox:x:{USER}:\nnogroup:x:65534:\n",

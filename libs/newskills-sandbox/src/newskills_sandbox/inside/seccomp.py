@@ -213,15 +213,15 @@ _OFFSET_NUMBER, _OFFSET_ARCH, _OFFSET_ARGS = 0, 4, 16
 _SET_MODE_FILTER, _FLAG_TSYNC = 1, 1
 
 
-def _only(argument: int, values: Sequence[int], mask: int = _ALL, error: int = errno.EPERM) -> Check:
+def _allow_only(argument: int, values: Sequence[int], mask: int = _ALL, error: int = errno.EPERM) -> Check:
     return argument, mask, tuple(values), True, _ERRNO | error
 
 
-def _never(argument: int, values: Sequence[int], mask: int = _ALL, error: int = errno.EPERM) -> Check:
+def _refuse_values(argument: int, values: Sequence[int], mask: int = _ALL, error: int = errno.EPERM) -> Check:
     return argument, mask, tuple(values), False, _ERRNO | error
 
 
-def _where(argument: int, value: int) -> Check:
+def _limit_to(argument: int, value: int) -> Check:
     """Return a check that limits those that follow to this value; with other values the call is allowed."""
     return argument, _ALL, (value,), True, _ALLOW
 
@@ -239,41 +239,43 @@ def _socket_checks(network: bool, namespaced: bool) -> dict[str, tuple[Check, ..
     socket_types = types if own_network else (_STREAM, _SEQPACKET)
     return {
         "socket": (
-            _only(0, (*families, *((AF_UNIX,) if own_network else ())), error=errno.EAFNOSUPPORT),
-            _only(1, types, _TYPE_MASK),
-            _only(2, _PROTOCOLS, error=errno.EPROTONOSUPPORT),
+            _allow_only(0, (*families, *((AF_UNIX,) if own_network else ())), error=errno.EAFNOSUPPORT),
+            _allow_only(1, types, _TYPE_MASK),
+            _allow_only(2, _PROTOCOLS, error=errno.EPROTONOSUPPORT),
         ),
         "socketpair": (
-            _only(0, (AF_UNIX,), error=errno.EAFNOSUPPORT),
-            _only(1, socket_types, _TYPE_MASK),
+            _allow_only(0, (AF_UNIX,), error=errno.EAFNOSUPPORT),
+            _allow_only(1, socket_types, _TYPE_MASK),
         ),
     }
 
 
-def _checked(network: bool, namespaced: bool) -> dict[str, tuple[Check, ...]]:
+def _checked_calls(network: bool, namespaced: bool) -> dict[str, tuple[Check, ...]]:
     """Return the checks of calls that depend on their arguments, the most frequent calls first."""
-    own = _only(0, (0,))  # process id 0: the caller
+    own = _allow_only(0, (0,))  # process id 0: the caller
     return {
-        "mmap": (_never(3, (_MAP_SHARED_ANONYMOUS,), _MAP_SHARED_ANONYMOUS),),  # pages that belong to no process
-        "ioctl": (_never(1, (_TIOCSTI, _TIOCLINUX, _TIOCSETD)),),
-        "clone": (_only(0, (0,), _CLONE_REFUSED),),
+        "mmap": (
+            _refuse_values(3, (_MAP_SHARED_ANONYMOUS,), _MAP_SHARED_ANONYMOUS),
+        ),  # pages that belong to no process
+        "ioctl": (_refuse_values(1, (_TIOCSTI, _TIOCLINUX, _TIOCSETD)),),
+        "clone": (_allow_only(0, (0,), _CLONE_REFUSED),),
         "prlimit64": (own,),
         **_socket_checks(network, namespaced),
         # "Done": buffers of 4 MiB per socket would be memory that shows in no process, so the default stays.
-        "setsockopt": (_where(1, _SOL_SOCKET), _never(2, (_SO_SNDBUF, _SO_RCVBUF), error=0)),
+        "setsockopt": (_limit_to(1, _SOL_SOCKET), _refuse_values(2, (_SO_SNDBUF, _SO_RCVBUF), error=0)),
         "sched_setaffinity": (own,),
         "sched_setscheduler": (own,),
         "sched_setparam": (own,),
         "sched_setattr": (own,),
-        "setpriority": (_only(0, (_PRIO_PROCESS,)), _only(1, (0,))),
-        "ioprio_set": (_only(0, (_IOPRIO_WHO_PROCESS,)), _only(1, (0,))),
-        "mknod": (_only(1, _FILE_KINDS, 0xF000),),
-        "mknodat": (_only(2, _FILE_KINDS, 0xF000),),
-        "personality": (_only(0, (0, _ALL)),),  # others switch off defences: randomised addresses, null page
+        "setpriority": (_allow_only(0, (_PRIO_PROCESS,)), _allow_only(1, (0,))),
+        "ioprio_set": (_allow_only(0, (_IOPRIO_WHO_PROCESS,)), _allow_only(1, (0,))),
+        "mknod": (_allow_only(1, _FILE_KINDS, 0xF000),),
+        "mknodat": (_allow_only(2, _FILE_KINDS, 0xF000),),
+        "personality": (_allow_only(0, (0, _ALL)),),  # others switch off defences: randomised addresses, null page
     }
 
 
-def _op(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _encode_op(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
     """Encode one `struct sock_filter`; a jump of more than 255 steps raises struct.error."""
     return struct.pack("=HBBI", code, if_true, if_false, k)
 
@@ -281,16 +283,16 @@ def _op(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
 def _check_code(check: Check) -> bytes:
     """Encode a check: fall through where the argument is fine, else return the answer."""
     argument, mask, values, wanted, answer = check
-    code = [_op(_LD_WORD, _OFFSET_ARGS + 8 * argument)]  # low half: the kernel too takes these as 32 bits
+    code = [_encode_op(_LD_WORD, _OFFSET_ARGS + 8 * argument)]  # low half: the kernel too takes these as 32 bits
     if mask != _ALL:
-        code.append(_op(_AND, mask))
+        code.append(_encode_op(_AND, mask))
     left = len(values)
     for value in values:
         left -= 1
-        code.append(_op(_JEQ, value, left + 1))
+        code.append(_encode_op(_JEQ, value, left + 1))
     if not wanted:
-        code.append(_op(_JUMP, 1))
-    code.append(_op(_RET, answer))
+        code.append(_encode_op(_JUMP, 1))
+    code.append(_encode_op(_RET, answer))
     return b"".join(code)
 
 
@@ -300,21 +302,23 @@ def program(machine: str, *, network: bool, namespaced: bool) -> bytes:
         raise OSError(errno.ENOSYS, f"no system call filter for {machine} (supported: {', '.join(_MACHINES)})")
     arch, column, gap_start, gap_end = _MACHINES[machine]
     code = [
-        _op(_LD_WORD, _OFFSET_ARCH),
-        _op(_JEQ, arch, 1),
-        _op(_RET, _KILL_PROCESS),  # 32-bit calls have other numbers, so that no row below would mean what it says
-        _op(_LD_WORD, _OFFSET_NUMBER),
+        _encode_op(_LD_WORD, _OFFSET_ARCH),
+        _encode_op(_JEQ, arch, 1),
+        _encode_op(
+            _RET, _KILL_PROCESS
+        ),  # 32-bit calls have other numbers, so that no row below would mean what it says
+        _encode_op(_LD_WORD, _OFFSET_NUMBER),
     ]
-    for name, checks in _checked(network, namespaced).items():
+    for name, checks in _checked_calls(network, namespaced).items():
         number = _NUMBERS[name][column]
         if number is not None:
-            body = b"".join(map(_check_code, checks)) + _op(_RET, _ALLOW)
-            code += [_op(_JEQ, number, 0, len(body) // 8), body]
+            body = b"".join(map(_check_code, checks)) + _encode_op(_RET, _ALLOW)
+            code += [_encode_op(_JEQ, number, 0, len(body) // 8), body]
     code += [
-        _op(_JGT, _NEWEST, 2),  # also all of x32, whose numbers have bit 30
-        _op(_JGT, gap_end, 2),
-        _op(_JGE, gap_start, 0, 1),
-        _op(_RET, _ERRNO | errno.ENOSYS),
+        _encode_op(_JGT, _NEWEST, 2),  # also all of x32, whose numbers have bit 30
+        _encode_op(_JGT, gap_end, 2),
+        _encode_op(_JGE, gap_start, 0, 1),
+        _encode_op(_RET, _ERRNO | errno.ENOSYS),
     ]
     for error, names in _REFUSED.items():
         left = 1 + sum(_NUMBERS[name][column] is not None for name in names)
@@ -322,9 +326,9 @@ def program(machine: str, *, network: bool, namespaced: bool) -> bytes:
             number = _NUMBERS[name][column]
             if number is not None:
                 left -= 1
-                code.append(_op(_JEQ, number, left))
-        code += [_op(_JUMP, 1), _op(_RET, _ERRNO | error)]
-    code.append(_op(_RET, _ALLOW))
+                code.append(_encode_op(_JEQ, number, left))
+        code += [_encode_op(_JUMP, 1), _encode_op(_RET, _ERRNO | error)]
+    code.append(_encode_op(_RET, _ALLOW))
     return b"".join(code)
 
 

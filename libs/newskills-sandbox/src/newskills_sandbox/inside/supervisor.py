@@ -52,7 +52,7 @@ def main(settings: dict[str, Any], message: dict[str, Any], descriptors: list[in
             "groups": descriptors[1:],
         }
         try:
-            _settle(settings)
+            _enter_place(settings)
         except OSError as error:
             host.sendall(wire.pack({"failed": f"{error}"}))
             raise
@@ -62,7 +62,7 @@ def main(settings: dict[str, Any], message: dict[str, Any], descriptors: list[in
         os._exit(code)
 
 
-def _settle(settings: dict[str, Any]) -> None:
+def _enter_place(settings: dict[str, Any]) -> None:
     """Move into the session's own tree or folder, hide from the session, and give up rights."""
     limits = settings["limits"]
     os.setsid()  # where the kernel shares processors out by session, no crowd of workers keeps this one waiting
@@ -136,18 +136,18 @@ class Supervisor:
         self._host.sendall(wire.pack({"ready": True}))
         while (message := wire.receive(self._host)) is not None:
             if message["do"] == "cell":
-                result = self._cell(message)
+                result = self._run_cell(message)
             elif message["do"] == "script":
-                result = self._script(message)
+                result = self._run_script(message)
             elif message["do"] == "program":
-                result = self._program(message)
+                result = self._run_program(message)
             else:
                 continue  # to stop, go on or end what has ended meanwhile
             self._host.sendall(wire.pack(result))
         self._end_everything()
 
-    def _cell(self, message: dict[str, Any]) -> dict[str, Any]:
-        if self._worker is not None and not self._usable(self._worker):
+    def _run_cell(self, message: dict[str, Any]) -> dict[str, Any]:
+        if self._worker is not None and not self._is_usable(self._worker):
             self._drop_worker()
         if self._worker is None:
             self._start_worker()
@@ -159,21 +159,21 @@ class Supervisor:
         code, stdin = message["code"].encode(), message["stdin"].encode()
         style = worker.STYLES.index(message["style"])
         head = worker.REQUEST.pack(nonce, style, self._cells, len(stdin), len(code))
-        watch = self._run(process, message, nonce, head + stdin + code)
+        watch = self._await_answer(process, message, nonce, head + stdin + code)
         if process.status is None:
             processes.send(process.pid, signal.SIGSTOP)  # it stops while its outputs are read
             if watch.answered and watch.looked_at:  # a last time, or the next cell would answer for what it kept
-                watch.excess = self._budget.exceeded(self._listing())
-        result = self._result(watch, fresh=fresh)
-        if not watch.answered or watch.corrupt or watch.excess or not self._freeze(process):
+                watch.excess = self._budget.exceeded(self._list_processes())
+        result = self._make_result(watch, fresh=fresh)
+        if not watch.answered or watch.corrupt or watch.excess or not self._freeze_worker(process):
             self._drop_worker()
             self._fresh = True
             self._start_worker()
         return result
 
-    def _usable(self, process: Process) -> bool:
+    def _is_usable(self, process: Process) -> bool:
         """Return whether a process is alive, and silent since its last cell."""
-        processes.reap(self._note)
+        processes.reap(self._note_end)
         if process.status is not None or process.control is None:
             return False
         try:
@@ -182,15 +182,15 @@ class Supervisor:
             return True
         return False
 
-    def _script(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _run_script(self, message: dict[str, Any]) -> dict[str, Any]:
         stdin = sealed_file(message["stdin"])
 
         def start(out: int, err: int, _: socket.socket | None) -> None:
             worker.script(self._settings, message["code"], stdin, out, err)
 
-        return self._once(start, stdin, message)
+        return self._run_once(start, stdin, message)
 
-    def _program(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _run_program(self, message: dict[str, Any]) -> dict[str, Any]:
         """Run the steps one after the other, all under one deadline; the first that fails is the last."""
         try:
             folder = Folder(message["files"])
@@ -215,7 +215,7 @@ class Supervisor:
             ) -> None:
                 worker.program(settings, words, stdin, out, err, end)
 
-            result = self._once(start, stdin, message | {"timeout": deadline - time.monotonic()})
+            result = self._run_once(start, stdin, message | {"timeout": deadline - time.monotonic()})
             os.close(failure_end)
             result["failed"] = _read_all(failure)
             if result["failed"] or result["status"] != "exited" or result["exit"] != 0:
@@ -223,13 +223,13 @@ class Supervisor:
         folder.remove()
         return result
 
-    def _once(
+    def _run_once(
         self, start: Callable[[int, int, socket.socket | None], None], stdin: int, message: dict[str, Any]
     ) -> dict[str, Any]:
         process = Process(start, talks=False)
         os.close(stdin)
-        watch = self._run(process, message, b"", b"")
-        result = self._result(watch, fresh=False)
+        watch = self._await_answer(process, message, b"", b"")
+        result = self._make_result(watch, fresh=False)
         if self._worker is not None and not processes.undisturbed(self._worker.pid):
             self._drop_worker()
         self._process = None
@@ -250,7 +250,7 @@ class Supervisor:
         self._worker = None
         self._fresh = True
 
-    def _run(self, process: Process, message: dict[str, Any], nonce: bytes, request: bytes) -> Watch:
+    def _await_answer(self, process: Process, message: dict[str, Any], nonce: bytes, request: bytes) -> Watch:
         """Wait until the request is answered, its process ended, or its deadline has passed; then nothing else runs."""
         self._process = process
         for capture in (process.out, process.err):
@@ -260,14 +260,14 @@ class Supervisor:
         readers: dict[int, Callable[[], object]] = {
             process.out.descriptor: process.out.read,
             process.err.descriptor: process.err.read,
-            self._wake.fileno(): self._reap,
-            self._host.fileno(): lambda: self._hear(watch),
+            self._wake.fileno(): self._reap_children,
+            self._host.fileno(): lambda: self._hear_host(watch),
         }
         for descriptor in readers:
             poll.register(descriptor, select.POLLIN)
         self._close_ended(process, poll)
         if process.control is not None:
-            readers[process.control.fileno()] = lambda: self._talk(watch, poll)
+            readers[process.control.fileno()] = lambda: self._exchange_bytes(watch, poll)
             with contextlib.suppress(OSError):  # the worker is gone, as will be seen below
                 watch.send(process.control)
             writable = select.POLLOUT if watch.unsent else 0
@@ -288,7 +288,7 @@ class Supervisor:
                 with contextlib.suppress(KeyError):
                     poll.unregister(capture.descriptor)
 
-    def _talk(self, watch: Watch, poll: select.poll) -> None:
+    def _exchange_bytes(self, watch: Watch, poll: select.poll) -> None:
         control = watch.process.control
         assert control is not None
         try:
@@ -313,7 +313,7 @@ class Supervisor:
         if whole and not watch.corrupt:
             watch.corrupt = watch.reply[16] > 1
 
-    def _hear(self, watch: Watch) -> None:
+    def _hear_host(self, watch: Watch) -> None:
         """Handle a message of the host, which lets others run for a while, lets this session go on, gives up on it, or
         is gone."""
         message = wire.receive(self._host)
@@ -322,7 +322,7 @@ class Supervisor:
             os._exit(0)
         if message["do"] == "stop":
             if watch.nonce and not (watch.stopped or watch.interrupted or watch.excess):
-                watch.stop(processes.stop(self._listing))
+                watch.stop(processes.stop(self._list_processes))
             return
         if watch.stopped and not watch.excess:  # what was ended while it was stopped has no clock to go on
             self._go_on(watch)
@@ -330,7 +330,7 @@ class Supervisor:
             watch.deadline = min(watch.deadline, time.monotonic())
 
     def _go_on(self, watch: Watch) -> None:
-        there = set(self._listing())
+        there = set(self._list_processes())
         held = [pid for pid in watch.held if pid in there]
         watch.go()
         for pid in held:
@@ -339,17 +339,17 @@ class Supervisor:
     def _keep_limits(self, watch: Watch) -> None:
         now = time.monotonic()
         if now >= watch.deadline:
-            self._stop(watch, now)
+            self._stop_late(watch, now)
         elif now >= watch.next_look:
-            self._look(watch)
+            self._check_budget(watch)
 
-    def _look(self, watch: Watch) -> None:
+    def _check_budget(self, watch: Watch) -> None:
         began = time.process_time()
         watch.looked_at = True
-        pids = self._listing()
+        pids = self._list_processes()
         watch.excess = self._budget.exceeded(pids)
         if watch.excess:
-            self._kill(watch)
+            self._kill_request(watch)
             return
         if watch.stopped:
             watch.next_look = time.monotonic() + LOOK_WHILE_STOPPED
@@ -360,7 +360,7 @@ class Supervisor:
             self._host.sendall(wire.pack({"idle": idle}))
         watch.next_look = time.monotonic() + max(LOOK_EVERY, LOOK_SHARE * (time.process_time() - began))
 
-    def _stop(self, watch: Watch, now: float) -> None:
+    def _stop_late(self, watch: Watch, now: float) -> None:
         watch.timed_out = watch.timed_out or not watch.hung_up
         if watch.nonce and not watch.interrupted:
             watch.interrupted = True
@@ -368,46 +368,46 @@ class Supervisor:
             watch.deadline = time.monotonic() + GRACE
             processes.send(watch.process.pid, signal.SIGINT)
         else:
-            self._kill(watch)
+            self._kill_request(watch)
 
     def _end_others(self, worker: int) -> None:
         """End what the cell has started: a crowd would keep its interrupt, and us, from a processor."""
-        if self._listing(worker):
+        if self._list_processes(worker):
             processes.send(worker, signal.SIGSTOP)
-            processes.end(lambda: self._listing(worker), self._note)
+            processes.end(lambda: self._list_processes(worker), self._note_end)
             processes.send(worker, signal.SIGCONT)
 
-    def _kill(self, watch: Watch) -> None:
+    def _kill_request(self, watch: Watch) -> None:
         watch.deadline = watch.next_look = time.monotonic() + NEVER
         if watch.nonce and self._namespaced:
             processes.send(-1, signal.SIGKILL)
         else:
             frozen = self._worker.pid if self._worker and not watch.nonce else 0
-            processes.end(lambda: self._listing(frozen), self._note)
+            processes.end(lambda: self._list_processes(frozen), self._note_end)
 
-    def _listing(self, keep: int = 0) -> list[int]:
+    def _list_processes(self, keep: int = 0) -> list[int]:
         """List all of the session's processes but `keep`."""
         if self._namespaced:
             return processes.in_namespace(keep)
         return [pid for pid in processes.below() if pid != keep]
 
-    def _reap(self) -> None:
+    def _reap_children(self) -> None:
         processes.drain(self._wake)
-        processes.reap(self._note)
+        processes.reap(self._note_end)
 
-    def _note(self, pid: int, status: int) -> None:
+    def _note_end(self, pid: int, status: int) -> None:
         for process in (self._worker, self._process):
             if process is not None and process.pid == pid:
                 process.ended(status)
 
-    def _freeze(self, process: Process) -> bool:
+    def _freeze_worker(self, process: Process) -> bool:
         """Wait until the worker is stopped, and end everything else; return False where the worker must go instead."""
-        if process.status is not None or not self._stops(process):
+        if process.status is not None or not self._await_stop(process):
             return False
         # Those that end now may have woken it.
-        return processes.end(lambda: self._listing(process.pid)) and processes.undisturbed(process.pid)
+        return processes.end(lambda: self._list_processes(process.pid)) and processes.undisturbed(process.pid)
 
-    def _stops(self, process: Process) -> bool:
+    def _await_stop(self, process: Process) -> bool:
         """Wait until the worker has stopped; return False where it ends instead, or takes too long."""
         patience = processes.STOP_PATIENCE
         signal.setitimer(signal.ITIMER_REAL, patience, patience)  # again and again: the first may precede the wait
@@ -435,14 +435,14 @@ class Supervisor:
                 os.kill(-1, signal.SIGKILL)
             except ProcessLookupError:
                 return
-        processes.end(self._listing)
-        processes.reap(self._note)
+        processes.end(self._list_processes)
+        processes.reap(self._note_end)
 
-    def _result(self, watch: Watch, *, fresh: bool) -> dict[str, Any]:
+    def _make_result(self, watch: Watch, *, fresh: bool) -> dict[str, Any]:
         process = watch.process
         seconds = time.monotonic() - watch.began
         if not watch.nonce:
-            processes.end(lambda: self._listing(self._worker.pid if self._worker else 0))
+            processes.end(lambda: self._list_processes(self._worker.pid if self._worker else 0))
         for capture in (process.out, process.err):
             capture.read_all()
         if process.status is None and not watch.answered:
@@ -451,7 +451,7 @@ class Supervisor:
             self._end_everything()
             self._budget.clear()
         return {
-            "status": _status(watch),
+            "status": _result_status(watch),
             "excess": watch.excess,
             "exit": process.status,
             "out": process.out.text(),
@@ -461,7 +461,7 @@ class Supervisor:
         }
 
 
-def _status(watch: Watch) -> str:
+def _result_status(watch: Watch) -> str:
     if watch.timed_out:
         return "timeout"
     if watch.excess:

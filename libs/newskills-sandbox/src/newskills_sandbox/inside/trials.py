@@ -95,16 +95,16 @@ def _as_session(flags: int, action: Callable[[], str]) -> Callable[[], str]:
     return outer
 
 
-def _nothing() -> str:
+def _try_nothing() -> str:
     return ""
 
 
-def _hostname() -> str:
+def _try_hostname() -> str:
     linux.set_hostname("sandbox")
     return ""
 
 
-def _loopback() -> str:
+def _try_loopback() -> str:
     linux.loopback_up()
     with open("/proc/self/net/dev", encoding="utf-8") as table:
         names = [line.split(":")[0].strip() for line in table if ":" in line]
@@ -124,7 +124,7 @@ def _private_mounts() -> str:
     return ""
 
 
-def _tmpfs() -> str:
+def _try_tmpfs() -> str:
     _private_mounts()
     linux.mount("tmpfs", _PLACE, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=64k,nr_inodes=8,mode=755")
     try:
@@ -148,12 +148,12 @@ def _pivot_root() -> str:
     return ""
 
 
-def _proc() -> str:
+def _try_proc() -> str:
     _private_mounts()
     try:
         linux.mount("proc", _PLACE, "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     except PermissionError as error:
-        masks = _masks()
+        masks = _masked_places()
         if not masks:
             raise
         raise Refused(
@@ -165,16 +165,16 @@ def _proc() -> str:
     return ""
 
 
-def _masks() -> list[str]:
+def _masked_places() -> list[str]:
     with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as table:
         return sorted({place for line in table if (place := line.split(" ", 5)[4]).startswith("/proc/")})
 
 
-def _whole() -> str:
+def _try_whole() -> str:
     """Try the sandbox's own shape: name spaces of the first process, and inside them those of a session."""
 
     def session() -> str:
-        _proc()
+        _try_proc()
         return _pivot_root()
 
     if os.geteuid() == 0:
@@ -183,7 +183,7 @@ def _whole() -> str:
     return _as_session(linux.CLONE_NEWPID | linux.CLONE_NEWNS, lambda: _run_forked(nested))()
 
 
-def _seccomp() -> str:
+def _try_seccomp() -> str:
     seccomp.install(network=False, namespaced=False)
     try:
         linux.umount("/nowhere")
@@ -201,14 +201,14 @@ def _no_new_privileges() -> str:
     return ""
 
 
-def _landlock() -> str:
-    version = landlock.abi()
+def _try_landlock() -> str:
+    version = landlock.landlock_version()
     if version == 0:
         raise Refused("not in this kernel, or switched off (lsm= at boot)")
     if weak := landlock.too_weak(version, os.geteuid()):
         raise Refused(weak)
     become_nobody()
-    landlock.restrict(read=["/usr"], write=[], network=False)
+    landlock.restrict_process(read=["/usr"], write=[], network=False)
     try:
         os.listdir("/")
     except PermissionError:
@@ -218,7 +218,7 @@ def _landlock() -> str:
     raise Refused("it does not hide /")
 
 
-def _limits() -> str:
+def _try_limits() -> str:
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = 1 << 30 if hard == resource.RLIM_INFINITY else min(1 << 30, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -229,13 +229,13 @@ def _limits() -> str:
     raise Refused("RLIMIT_AS is not enforced")
 
 
-def _user() -> str:
+def _user_name() -> str:
     if os.geteuid() == 0:
         return "root"
     return f"uid {os.geteuid()}"
 
 
-def _python() -> str:
+def _try_python() -> str:
     """Tell whether the session's user can read the interpreter where it lies."""
     places = [os.path.realpath(sys.executable), sys.prefix, *(path for path in sys.path if os.path.exists(path))]
     become_nobody()
@@ -256,22 +256,22 @@ def _python() -> str:
 
 
 TRIALS: tuple[tuple[str, Callable[[], str]], ...] = (
-    ("user", _user),
-    ("python", _python),
-    ("user name space", _as_session(0, _nothing)),
+    ("user", _user_name),
+    ("python", _try_python),
+    ("user name space", _as_session(0, _try_nothing)),
     ("pid name space", _as_session(linux.CLONE_NEWPID, _first_process)),
     ("mount name space", _as_session(linux.CLONE_NEWNS, _private_mounts)),
-    ("network name space", _as_session(linux.CLONE_NEWNET, _loopback)),
-    ("ipc name space", _as_session(linux.CLONE_NEWIPC, _nothing)),
-    ("uts name space", _as_session(linux.CLONE_NEWUTS, _hostname)),
-    ("tmpfs", _as_session(linux.CLONE_NEWNS, _tmpfs)),
+    ("network name space", _as_session(linux.CLONE_NEWNET, _try_loopback)),
+    ("ipc name space", _as_session(linux.CLONE_NEWIPC, _try_nothing)),
+    ("uts name space", _as_session(linux.CLONE_NEWUTS, _try_hostname)),
+    ("tmpfs", _as_session(linux.CLONE_NEWNS, _try_tmpfs)),
     ("pivot_root", _as_session(linux.CLONE_NEWNS, _pivot_root)),
-    ("fresh /proc", _as_session(linux.CLONE_NEWNS | linux.CLONE_NEWPID, _proc)),
-    ("nested name spaces", _whole),
-    ("seccomp", _seccomp),
+    ("fresh /proc", _as_session(linux.CLONE_NEWNS | linux.CLONE_NEWPID, _try_proc)),
+    ("nested name spaces", _try_whole),
+    ("seccomp", _try_seccomp),
     ("no_new_privs", _no_new_privileges),
-    ("landlock", _landlock),
-    ("resource limits", _limits),
+    ("landlock", _try_landlock),
+    ("resource limits", _try_limits),
 )
 
 

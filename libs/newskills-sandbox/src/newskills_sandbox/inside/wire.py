@@ -21,17 +21,17 @@ def pack(message: dict[str, Any]) -> bytes:
 
 def receive(sock: socket.socket) -> dict[str, Any] | None:
     """Return the next message from a blocking socket; None at its end."""
-    head = _exactly(sock, HEADER.size)
+    head = _receive_exactly(sock, HEADER.size)
     if head is None:
         return None
-    body = _exactly(sock, HEADER.unpack(head)[0])
+    body = _receive_exactly(sock, HEADER.unpack(head)[0])
     if body is None:
         return None
     message: dict[str, Any] = json.loads(body)
     return message
 
 
-def _exactly(sock: socket.socket, size: int) -> bytes | None:
+def _receive_exactly(sock: socket.socket, size: int) -> bytes | None:
     pieces = bytearray()
     while len(pieces) < size:
         piece = sock.recv(min(size - len(pieces), 1 << 20))

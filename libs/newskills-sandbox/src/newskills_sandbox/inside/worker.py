@@ -104,7 +104,7 @@ def _confine_without_namespaces(settings: dict[str, Any]) -> None:
         linux.drop_capabilities()
         linux.set_dumpable(True)
     devices = [f"/dev/{name}" for name in ("null", "full", "random", "urandom")]
-    landlock.restrict(
+    landlock.restrict_process(
         read=settings["readable"],
         write=[settings["folder"], *devices],
         network=settings["network"],
@@ -121,9 +121,9 @@ def cells(settings: dict[str, Any], control: socket.socket, out: int, err: int) 
     own = pid()
     while True:
         try:
-            head = _exactly(read, REQUEST.size)
+            head = _read_exactly(read, REQUEST.size)
             nonce, style, number, input_size, size = REQUEST.unpack(head)
-            stdin, code = _exactly(read, input_size), _exactly(read, size)
+            stdin, code = _read_exactly(read, input_size), _read_exactly(read, size)
             os.dup2(SPARE_OUT, 1)
             os.dup2(SPARE_ERR, 2)
             failed = session.run(code.decode(), stdin.decode(), STYLES[style], number)
@@ -134,7 +134,7 @@ def cells(settings: dict[str, Any], control: socket.socket, out: int, err: int) 
             leave(70)
 
 
-def _exactly(read: Any, size: int) -> bytes:
+def _read_exactly(read: Any, size: int) -> bytes:
     pieces = bytearray()
     while len(pieces) < size:
         piece = read(CONTROL, min(size - len(pieces), 1 << 20))

@@ -42,10 +42,12 @@ def main(descriptor: int) -> None:
     try:
         if settings["isolation_level"] == "a":
             _enter_namespaces(settings)
-        elif settings["isolation_level"] == "b" and (weak := landlock.too_weak(landlock.abi(), os.geteuid())):
+        elif settings["isolation_level"] == "b" and (
+            weak := landlock.too_weak(landlock.landlock_version(), os.geteuid())
+        ):
             raise OSError(weak)
         sys.path[:] = [settings["links"].get(os.path.realpath(place), place) for place in sys.path]
-        _load(settings["preload"])
+        _load_modules(settings["preload"])
         control.send(json.dumps({"ready": True}).encode())
     except (OSError, ImportError) as error:
         control.send(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
@@ -91,7 +93,7 @@ def map_user(user: int, group: int, inside: int) -> None:
             file.write(text)
 
 
-def _load(modules: list[str]) -> None:
+def _load_modules(modules: list[str]) -> None:
     for name in modules:
         importlib.import_module(name)
     # What is loaded is never collected: the pages stay shared by all sessions.
@@ -122,30 +124,30 @@ class ForkServer:
             for descriptor, _ in poll.poll():
                 if descriptor == self._wake.fileno():
                     processes.drain(self._wake)
-                    processes.reap(self._ended)
-                elif not self._obey():
+                    processes.reap(self._note_end)
+                elif not self._obey_host():
                     self._end_all()
                     return
 
-    def _obey(self) -> bool:
+    def _obey_host(self) -> bool:
         data, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE, DESCRIPTORS)
         if not data:
             return False
         message = json.loads(data)
         if message["do"] == "spawn":
-            self._spawn(message, descriptors)
+            self._spawn_session(message, descriptors)
         elif message["do"] == "kill":
             for pid, number in self._children.items():
                 if number == message["session"]:
                     os.kill(pid, signal.SIGKILL)
         return True
 
-    def _spawn(self, message: dict[str, Any], descriptors: list[int]) -> None:
+    def _spawn_session(self, message: dict[str, Any], descriptors: list[int]) -> None:
         number = message["session"]
         try:
-            pid = self._fork()
+            pid = self._fork_supervisor()
         except OSError as error:
-            self._say({"ended": number, "error": str(error)})
+            self._tell_host({"ended": number, "error": str(error)})
         else:
             if pid == 0:
                 supervisor.main(self._settings, message, descriptors)
@@ -153,7 +155,7 @@ class ForkServer:
         for descriptor in descriptors:
             os.close(descriptor)
 
-    def _fork(self) -> int:
+    def _fork_supervisor(self) -> int:
         if self._settings["isolation_level"] != "a":
             return os.fork()
         user, group = os.geteuid(), os.getegid()
@@ -163,14 +165,14 @@ class ForkServer:
             map_user(user, group, root.USER)
         return pid
 
-    def _ended(self, pid: int, status: int) -> None:
+    def _note_end(self, pid: int, status: int) -> None:
         number = self._children.pop(pid, None)
         if number is not None:
-            self._say({"ended": number, "status": os.waitstatus_to_exitcode(status)})
+            self._tell_host({"ended": number, "status": os.waitstatus_to_exitcode(status)})
             if self._settings["isolation_level"] != "a":
                 self._end_orphans()
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _tell_host(self, message: dict[str, Any]) -> None:
         try:
             self._control.send(json.dumps(message).encode())
         except OSError:

@@ -7,23 +7,23 @@ import shutil
 
 from newskills_sandbox.execution import Execution
 from newskills_sandbox.inside.programs import HERE
-from newskills_sandbox.languages.headers import COMPILER, precompile
-from newskills_sandbox.languages.language import Language, Message, find_program, installation, program
+from newskills_sandbox.languages.headers import COMPILER, precompile_header
+from newskills_sandbox.languages.language import Language, Message, find_program, installation_paths, program
 from newskills_sandbox.settings import SandboxSettings
 
 _FLAGS = ("-O2", "-std=c++17", "-pipe")
 
 
-def _request(execution: Execution, settings: SandboxSettings) -> Message:
+def _cpp_request(execution: Execution, settings: SandboxSettings) -> Message:
     compiler = find_program(COMPILER, "A C++ compiler", "install it with `apt-get install g++`.")
-    precompile()
+    precompile_header()
     compiling = (compiler, *_FLAGS, "-o", f"{HERE}program", f"{HERE}program.cpp")
     return program({"program.cpp": execution.code}, compiling, (f"{HERE}program",))
 
 
 CPP = Language(
     name="cpp",
-    request=_request,
-    folders=lambda settings: installation(shutil.which(COMPILER)),
+    request=_cpp_request,
+    folders=lambda settings: installation_paths(shutil.which(COMPILER)),
     failure="error",
 )

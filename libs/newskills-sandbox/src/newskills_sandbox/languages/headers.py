@@ -62,17 +62,19 @@ def _write_text(place: Path) -> None:
 
 
 @cache
-def precompile() -> threading.Thread | None:
+def precompile_header() -> threading.Thread | None:
     """Compile the header in the background, where that has not been done; None where there is nothing to do."""
     folder = header_folder()
     if not folder or Path(folder, f"{HEADER}.gch").exists():
         return None
-    thread = threading.Thread(target=_compile, args=(Path(folder),), name="newskills-cpp-header", daemon=True)
+    thread = threading.Thread(
+        target=_compile_header, args=(Path(folder),), name="newskills-cpp-header", daemon=True
+    )
     thread.start()
     return thread
 
 
-def _compile(folder: Path) -> None:
+def _compile_header(folder: Path) -> None:
     """Compile the header quietly: without the compiled header programs are compiled as ever."""
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as place:

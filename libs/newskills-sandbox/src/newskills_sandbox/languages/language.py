@@ -87,7 +87,7 @@ def find_program(name: str, what: str, how: str) -> str:
     return place
 
 
-def installation(place: str | None) -> list[str]:
+def installation_paths(place: str | None) -> list[str]:
     """Return the paths that must be shown for the program at `place` to start; empty where the system's own folders
     hold it all."""
     if place is None:

@@ -18,12 +18,12 @@ from newskills_sandbox.settings import SandboxSettings
 _RUNNER = Path(query.__file__).read_text("utf-8")
 
 
-def _request(execution: Execution, settings: SandboxSettings) -> Message:
-    database = _checked(execution.database, settings.data_dir)
+def _sql_request(execution: Execution, settings: SandboxSettings) -> Message:
+    database = _database_path(execution.database, settings.data_dir)
     return script(f"{_RUNNER}\nmain({database!r}, {execution.code!r})\n")
 
 
-def _checked(database: str, data_dir: str) -> str:
+def _database_path(database: str, data_dir: str) -> str:
     """Return the path of the database below the data folder. Raises ExecutionRefusedError."""
     if not data_dir:
         raise ExecutionRefusedError("SQL needs a folder with databases: set the sandbox's data_dir.")
@@ -38,4 +38,4 @@ def _checked(database: str, data_dir: str) -> str:
     return str(real.relative_to(folder))
 
 
-SQL = Language(name="sql", request=_request, failure="error", broken=query.CANNOT_OPEN)
+SQL = Language(name="sql", request=_sql_request, failure="error", broken=query.CANNOT_OPEN)

@@ -48,10 +48,10 @@ class _Unit:
 
     def run(self) -> dict[str, Any]:
         """Run the tests and return what came of them. Raises what the tests raise, CandidateGone."""
-        exec(_compiled(self._task["imports"]), self._space)  # noqa: S102 - the benchmark's own text
-        tests = _compiled(self._task["tests"])
+        exec(_compile_tests(self._task["imports"]), self._space)  # noqa: S102 - the benchmark's own text
+        tests = _compile_tests(self._task["tests"])
         try:
-            self._load()
+            self._load_answer()
         except Exception as error:  # noqa: BLE001 - whatever the code raises is its verdict
             return {"kind": "load", "text": getattr(error, "remote", "unreadable reply")}
         before = dict(self._space)
@@ -59,21 +59,21 @@ class _Unit:
         runner = TestRunner(unittest, self.ran.append)
         if self._task["classes"]:
             classes = {name: self._space.get(name, object) for name in self._task["classes"]}
-            return runner.run_classes(classes, self._task["each"], self._begin)
+            return runner.run_classes(classes, self._task["each"], self._begin_class)
         return runner.run_all([value for name, value in self._space.items() if before.get(name) is not value])
 
-    def _load(self) -> None:
+    def _load_answer(self) -> None:
         names = self._task["names"]
         loaded = self._link.ask("load", "", self._task["code"], "", names)
         for name in names:
             self._space[name] = loaded[name] if name in loaded else missing_name(name)
 
-    def _begin(self) -> None:
+    def _begin_class(self) -> None:
         """Make sure that a class finds an answer that listens, whatever became of it in the class before."""
         if not self._link.is_ready:
             self._link.restart()
-            self._load()
+            self._load_answer()
 
 
-def _compiled(source: str) -> Any:
+def _compile_tests(source: str) -> Any:
     return compile(source, TESTS_FILE, "exec", dont_inherit=True)

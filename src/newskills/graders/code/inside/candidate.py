@@ -43,20 +43,20 @@ def main() -> None:
     send(REPLIES, encode("ready", objects.number))
     while (request := receive(REQUESTS)) is not None:
         try:
-            reply = encode(["value", _do(request, objects)], objects.number)
+            reply = encode(["value", _run_request(request, objects)], objects.number)
         except BaseException as error:  # noqa: BLE001 - whatever the code raises is the answer
-            reply = _raised(error)
+            reply = _encode_exception(error)
         try:
             send(REPLIES, reply)
         except ValueError as error:
-            send(REPLIES, _raised(error))
+            send(REPLIES, _encode_exception(error))
     os._exit(0)
 
 
-def _do(request: bytes, objects: Objects) -> Any:
+def _run_request(request: bytes, objects: Objects) -> Any:
     what, *arguments = decode(request, objects.held.__getitem__)
     if what == "load":
-        return _load(*arguments)
+        return _load_answer(*arguments)
     return _ACTIONS[what](*arguments)
 
 
@@ -74,46 +74,46 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _load(prefix: str, answer: str, prompt: str, names: list[str]) -> dict[str, Any]:
+def _load_answer(prefix: str, answer: str, prompt: str, names: list[str]) -> dict[str, Any]:
     """Run the code and return those of `names` that it defines, the first of which decides.
 
     An answer that does not define it, or that is no program by itself, is what follows the prompt.
     """
     try:
-        program = _compiled(answer)
+        program = _compile_answer(answer)
     except (SyntaxError, ValueError):
-        if not prompt or not _compiles(prompt + answer):
+        if not prompt or not _is_compilable(prompt + answer):
             raise
     else:
-        space = _space()
-        exec(_compiled(prefix), space)  # noqa: S102 - this process is here for it
+        space = _module_namespace()
+        exec(_compile_answer(prefix), space)  # noqa: S102 - this process is here for it
         exec(program, space)  # noqa: S102
         if names[0] in space or not prompt:
             return {name: space[name] for name in names if name in space}
-    space = _space()
-    exec(_compiled(prompt + answer), space)  # noqa: S102
+    space = _module_namespace()
+    exec(_compile_answer(prompt + answer), space)  # noqa: S102
     return {name: space[name] for name in names if name in space}
 
 
-def _space() -> dict[str, Any]:
+def _module_namespace() -> dict[str, Any]:
     module = types.ModuleType(NAME)
     sys.modules[NAME] = module
     return module.__dict__
 
 
-def _compiled(source: str) -> types.CodeType:
+def _compile_answer(source: str) -> types.CodeType:
     return compile(source, f"<{NAME}>", "exec", dont_inherit=True)
 
 
-def _compiles(source: str) -> bool:
+def _is_compilable(source: str) -> bool:
     try:
-        _compiled(source)
+        _compile_answer(source)
     except (SyntaxError, ValueError):
         return False
     return True
 
 
-def _raised(error: BaseException) -> bytes:
+def _encode_exception(error: BaseException) -> bytes:
     try:
         text = str(error)[:_MESSAGE]
     except BaseException:  # noqa: BLE001 - this is the model's code, too

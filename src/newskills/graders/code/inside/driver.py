@@ -37,8 +37,8 @@ def main(work: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
-    _tell(out, task["mark"], "ready")
-    _tell(out, task["mark"], json.dumps(work(task)))
+    _write_line(out, task["mark"], "ready")
+    _write_line(out, task["mark"], json.dumps(work(task)))
 
 
 def run_all(task: dict[str, Any]) -> dict[str, Any]:
@@ -65,17 +65,17 @@ def build(part: dict[str, Any], folder: str, task: dict[str, Any]) -> dict[str, 
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
             file.write(text)
     for step in part["build"]:
-        if _missing(step[0]):
+        if _is_missing(step[0]):
             return {"missing": step[0]}
         built = run(step, folder, b"", dict(task, cpu=task["build_cpu"], wall=3 * task["build_cpu"]))
         if built["kind"] != "ended" or built["code"] != 0:
             return {"build": built}
-    if _missing(part["run"][0]):
+    if _is_missing(part["run"][0]):
         return {"missing": part["run"][0]}
     return {}
 
 
-def _missing(program: str) -> bool:
+def _is_missing(program: str) -> bool:
     return program != PYTHON and not program.startswith("./") and shutil.which(program) is None
 
 
@@ -95,7 +95,7 @@ def run(argv: list[str], folder: str, data: bytes, task: dict[str, Any]) -> dict
             start_new_session=True,
             preexec_fn=lambda: limit(task["cpu"], task["output"]),  # noqa: PLW1509 - there are no threads
         )
-        code, late = _ended(child, task["wall"])
+        code, late = _wait_for_end(child, task["wall"])
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return {
@@ -115,7 +115,7 @@ def environment() -> dict[str, str]:
     return variables | {"PYTHONHASHSEED": "0", "PYTHONPATH": places}
 
 
-def _ended(child: subprocess.Popen[bytes], wall: float) -> tuple[int, bool]:
+def _wait_for_end(child: subprocess.Popen[bytes], wall: float) -> tuple[int, bool]:
     late = False
     try:
         child.wait(wall)
@@ -146,7 +146,7 @@ def text_of(file: Any, limit: int) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _tell(out: int, mark: str, text: str) -> None:
+def _write_line(out: int, mark: str, text: str) -> None:
     data = memoryview(f"\n{mark}{text}\n".encode())
     while data:
         data = data[os.write(out, data) :]

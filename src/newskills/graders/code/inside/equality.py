@@ -14,7 +14,7 @@ import sys
 import types
 import weakref
 
-from newskills.graders.code.inside.near import NOTHING, differ_in_content, is_array, is_table, settled
+from newskills.graders.code.inside.near import NOTHING, differ_in_content, is_array, is_table, settle_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Rules:
         equal = mock._Call.__eq__
 
         def guarded(call: Any, other: Any) -> Any:
-            same = call is other or self._decides(tuple(call)) == self._decides(tuple(other))
+            same = call is other or self._class_decides_for(tuple(call)) == self._class_decides_for(tuple(other))
             return same and equal(call, other)
 
         mock._Call.__eq__ = guarded
@@ -123,9 +123,9 @@ class Rules:
             raise AssertionError(NOTHING)
         if name in ("In", "NotIn") and self._is_own_container(right):
             return _OPERATORS[name](left, right)
-        if self._decides(left) == self._decides(right):
+        if self._class_decides_for(left) == self._class_decides_for(right):
             return _OPERATORS[name](left, right)
-        self._note(left, right)
+        self._note_own_classes(left, right)
         if name in ("Sub", "Lt", "LtE", "Gt", "GtE"):
             raise TypeError("an object of the answer's is compared with another value")
         return name.startswith("Not")
@@ -137,8 +137,8 @@ class Rules:
             first, second = values[:2]
             alike = type(first) in _PLAIN and type(second) in _PLAIN
             is_searched = name in ("assertIn", "assertNotIn") and self._is_own_container(second)
-            if not alike and not is_searched and self._decides(first) != self._decides(second):
-                self._note(first, second)
+            if not alike and not is_searched and self._class_decides_for(first) != self._class_decides_for(second):
+                self._note_own_classes(first, second)
                 if name in _UNEQUAL_ASSERTS:
                     return None
                 raise AssertionError("a class of the answer's decides what its objects equal")
@@ -154,8 +154,8 @@ class Rules:
 
     def given(self, value: Any) -> Any:
         """Return an argument of a library's function. Raises AssertionError."""
-        if type(value) not in _PLAIN and self._decides(value):
-            self._note(value)
+        if type(value) not in _PLAIN and self._class_decides_for(value):
+            self._note_own_classes(value)
             raise AssertionError("a class of the answer's decides what its objects equal")
         return value
 
@@ -166,20 +166,20 @@ class Rules:
         if self._world.broken:
             raise AssertionError(self._world.broken)
         arguments = [self.given(value) for value in values]
-        arguments[:2] = [settled(compare, value) for value in arguments[:2]]
+        arguments[:2] = [settle_value(compare, value) for value in arguments[:2]]
         if len(arguments) >= 2 and differ_in_content(*arguments[:2]):
             raise AssertionError(NOTHING)
         return compare(*arguments, **named)
 
-    def _note(self, *values: Any) -> None:
+    def _note_own_classes(self, *values: Any) -> None:
         if not any(type(value) in self.own for value in values):
             self._world.notes["a class of its own decides on equality"] = None
 
     def _is_own_container(self, value: Any) -> bool:
         return type(value) in self.own and not isinstance(value, _VALUES)
 
-    def _decides(self, value: Any) -> bool:
-        return any(self._class_decides(kind) for kind in _kinds(value))
+    def _class_decides_for(self, value: Any) -> bool:
+        return any(self._class_decides(kind) for kind in _held_classes(value))
 
     def _class_decides(self, kind: type) -> bool:
         if kind in _PLAIN or kind in _VALUES:
@@ -290,7 +290,7 @@ def _is_dataclass_method(base: type, function: types.FunctionType) -> bool:
     )
 
 
-def _kinds(value: Any) -> Iterator[type]:
+def _held_classes(value: Any) -> Iterator[type]:
     """Yield the classes of the value and of what it holds, up to a limit."""
     waiting, left = [value], _MOST_ITEMS
     seen: set[int] = set()
@@ -307,11 +307,11 @@ def _kinds(value: Any) -> Iterator[type]:
         if isinstance(item, dict):
             waiting += [*dict.keys(item), *dict.values(item)]
         elif issubclass(kind, list | tuple | set | frozenset):
-            waiting += _items(item)
+            waiting += _base_items(item)
         elif kind in _SHOWS or _is_compared_in_python(kind):
-            waiting += _parts(item)
+            waiting += _compared_parts(item)
         else:
-            waiting += _cells(item)
+            waiting += _array_cells(item)
 
 
 def _is_compared_in_python(kind: type) -> bool:
@@ -320,19 +320,19 @@ def _is_compared_in_python(kind: type) -> bool:
     return root in sys.stdlib_module_names and type(getattr(kind, "__eq__", None)) is types.FunctionType
 
 
-def _parts(item: Any) -> list[Any]:
+def _compared_parts(item: Any) -> list[Any]:
     """Return what an object of Python's own compares of itself."""
     parts = [each for each in _referents(item) if not isinstance(each, type | types.ModuleType)]
     tables = [each for each in parts if type(each) is dict]
     return [*parts, *(value for table in tables for value in table.values())]
 
 
-def _items(item: Any) -> Iterator[Any]:
+def _base_items(item: Any) -> Iterator[Any]:
     base = next(each for each in (list, tuple, set, frozenset) if isinstance(item, each))
     return base.__iter__(item)
 
 
-def _cells(item: Any) -> list[Any]:
+def _array_cells(item: Any) -> list[Any]:
     """Return the objects in an array or table."""
     numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
     if numpy is not None and isinstance(item, numpy.ndarray):

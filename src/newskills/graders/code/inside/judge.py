@@ -55,16 +55,16 @@ class Link:
         self.carries_changes = False
         self.unfit = ""
         self.gone: CandidateGone | None = None
-        self._start()
+        self._start_candidate()
 
-    def _start(self) -> None:
+    def _start_candidate(self) -> None:
         """Start the candidate: a fresh interpreter with two pipes and nothing else of ours."""
         requests_out, self._requests = os.pipe()
         self._replies, replies_in = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                _become(self._program, self._cpu_seconds, self._path, requests_out, replies_in)
+                _become_candidate(self._program, self._cpu_seconds, self._path, requests_out, replies_in)
             finally:
                 os._exit(127)
         os.close(requests_out)
@@ -86,7 +86,7 @@ class Link:
             os.waitpid(self._pid, 0)
         os.close(self._requests)
         os.close(self._replies)
-        self._start()
+        self._start_candidate()
         self.gone, self._is_waiting = None, False
         if not self.started():
             raise self._gone()
@@ -96,7 +96,7 @@ class Link:
         if self.gone is not None:
             raise self.gone
         try:
-            request = encode([what, *arguments], self._number)
+            request = encode([what, *arguments], self._number_of)
             self._is_waiting = True
             send(self._requests, request)
             reply = receive(self._replies)
@@ -110,8 +110,8 @@ class Link:
         except BrokenPipeError:
             raise self._gone() from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError) as error:
-            raise self._broken(f"unreadable reply ({type(error).__name__})") from None
-        raise _exception(str(name), str(text)[:_MESSAGE], str(base))
+            raise self._break_protocol(f"unreadable reply ({type(error).__name__})") from None
+        raise _candidate_exception(str(name), str(text)[:_MESSAGE], str(base))
 
     def call(self, target: Remote, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call something of the candidate's; what it changes of lists and their like is changed here, too."""
@@ -120,7 +120,7 @@ class Link:
             return self.ask("call", target, args, kwargs)
         reply = self.ask("change", target, args, kwargs)
         if not isinstance(reply, list) or len(reply) != 2 or not isinstance(reply[1], list):
-            raise self._broken("unreadable reply")
+            raise self._break_protocol("unreadable reply")
         for before, after in zip(arguments, reply[1], strict=False):
             if isinstance(before, _CHANGEABLE) and type(before) is type(after) and before != after:
                 before.clear()
@@ -128,14 +128,14 @@ class Link:
                 getattr(before, method)(after)
         return reply[0]
 
-    def _number(self, value: Any) -> int:
+    def _number_of(self, value: Any) -> int:
         if isinstance(value, Remote):
             number: int = object.__getattribute__(value, "_number")
             return number
         self.unfit = f"a test hands over {type(value).__name__}"
         raise Unsupported(self.unfit)
 
-    def _broken(self, text: str) -> CandidateGone:
+    def _break_protocol(self, text: str) -> CandidateGone:
         self._gone()
         self.gone = CandidateGone("protocol", text)
         return self.gone
@@ -186,7 +186,7 @@ class Remote:
         items = self._do("iter")
         if not isinstance(items, Remote):
             return iter(items)
-        return _items(items)
+        return _iterate_remote(items)
 
     def __next__(self) -> Any:
         return self._do("next")
@@ -201,13 +201,13 @@ class Remote:
         return self._do("str")  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Remote) and self._number == other._number
+        return isinstance(other, Remote) and self._number_of == other._number_of
 
     def __hash__(self) -> int:
-        return hash(self._number)
+        return hash(self._number_of)
 
 
-def _items(iterator: Remote) -> Iterator[Any]:
+def _iterate_remote(iterator: Remote) -> Iterator[Any]:
     while True:
         try:
             yield iterator._do("next")
@@ -215,7 +215,7 @@ def _items(iterator: Remote) -> Iterator[Any]:
             return
 
 
-def _exception(name: str, text: str, base: str) -> Exception:
+def _candidate_exception(name: str, text: str, base: str) -> Exception:
     """Return the candidate's exception, or Python's own that it derives from, so that tests can expect it."""
     kind = getattr(builtins, base, None)
     raisable = isinstance(kind, type) and issubclass(kind, Exception) and base not in _NEED_MORE
@@ -235,11 +235,11 @@ def main(program: str, cpu_seconds: int, work: Callable[[dict[str, Any], Link], 
     for descriptor in (1, 2):
         os.dup2(null, descriptor)
     link = Link(program, cpu_seconds)
-    _hide()
+    _hide_process()
     task = json.loads(_read_all(0))
     if link.started():
-        _report(out, task["mark"], "ready")
-        _report(out, task["mark"], json.dumps((work or judge)(task, link)))
+        _write_report(out, task["mark"], "ready")
+        _write_report(out, task["mark"], json.dumps((work or judge)(task, link)))
     os._exit(0)
 
 
@@ -256,9 +256,9 @@ def judge(task: dict[str, Any], link: Link) -> list[dict[str, str]]:
         loaded = link.ask("load", task["prefix"], task["answer"], task["prompt"], task["names"])
         names = {name: loaded[name] if name in loaded else missing_name(name) for name in task["names"]}
     except CandidateGone as gone:
-        failed = _verdict(gone.kind, gone.text)
+        failed = _make_verdict(gone.kind, gone.text)
     except Exception as error:  # noqa: BLE001 - an answer that cannot be loaded fails every suite
-        failed = _verdict("load", getattr(error, "remote", "unreadable reply"))
+        failed = _make_verdict("load", getattr(error, "remote", "unreadable reply"))
     else:
         return [suite.unfit or suite.run(names) for suite in suites]
     return [suite.unfit or failed for suite in suites]
@@ -271,10 +271,10 @@ class _TestSuite:
         self.unfit: dict[str, str] | None = None
         self._space: dict[str, Any] = {"__name__": "tests"}
         try:
-            exec(_compiled(before), self._space)  # noqa: S102 - the benchmark's own text
-            self._tests = [_compiled(test) for test in tests]
+            exec(_compile_test(before), self._space)  # noqa: S102 - the benchmark's own text
+            self._tests = [_compile_test(test) for test in tests]
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the benchmark's
-            self.unfit = _verdict("data", f"{type(error).__name__}: {error}")
+            self.unfit = _make_verdict("data", f"{type(error).__name__}: {error}")
 
     def run(self, names: dict[str, Any]) -> dict[str, str]:
         self._space.update(names)
@@ -283,18 +283,18 @@ class _TestSuite:
             try:
                 exec(test, self._space)  # noqa: S102
             except CandidateGone as gone:
-                return _verdict(gone.kind, f"{where}: {gone.text}")
+                return _make_verdict(gone.kind, f"{where}: {gone.text}")
             except Unsupported as error:
-                return _verdict("harness", f"{where}: {error}")
+                return _make_verdict("harness", f"{where}: {error}")
             except Exception as error:  # noqa: BLE001 - any exception is a failed test
                 raised = getattr(error, "remote", None)
                 if raised is None and isinstance(error, AssertionError):
-                    return _verdict("assertion", where)
-                return _verdict("exception", f"{where}: {raised or f'{type(error).__name__}: {error}'}")
-        return _verdict("passed", "")
+                    return _make_verdict("assertion", where)
+                return _make_verdict("exception", f"{where}: {raised or f'{type(error).__name__}: {error}'}")
+        return _make_verdict("passed", "")
 
 
-def _verdict(kind: str, text: str) -> dict[str, str]:
+def _make_verdict(kind: str, text: str) -> dict[str, str]:
     return {"kind": kind, "text": text[:_MESSAGE]}
 
 
@@ -302,16 +302,16 @@ def missing_name(name: str) -> Any:
     """Return what stands for a name that the answer does not define, lest a builtin of that name should pass."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        raise _exception("NameError", f"name '{name}' is not defined", "NameError")
+        raise _candidate_exception("NameError", f"name '{name}' is not defined", "NameError")
 
     return call
 
 
-def _compiled(source: str) -> Any:
+def _compile_test(source: str) -> Any:
     return compile(source, "<tests>", "exec", dont_inherit=True)
 
 
-def _become(program: str, cpu_seconds: int, path: str, requests: int, replies: int) -> None:
+def _become_candidate(program: str, cpu_seconds: int, path: str, requests: int, replies: int) -> None:
     os.dup2(1, 0)
     os.dup2(requests, _PARKED)
     os.dup2(replies, _PARKED + 1)
@@ -325,7 +325,7 @@ def _become(program: str, cpu_seconds: int, path: str, requests: int, replies: i
     os.execve(sys.executable, [sys.executable, "-S", "-P", "-c", program], environment)  # noqa: S606
 
 
-def _hide() -> None:
+def _hide_process() -> None:
     """Keep all processes of this user from looking into this one's memory and descriptors, and from giving it code.
 
     Modules that tests import are looked for only where the candidate cannot write.
@@ -347,7 +347,7 @@ def _read_all(descriptor: int) -> bytes:
     return b"".join(pieces)
 
 
-def _report(out: int, mark: str, text: str) -> None:
+def _write_report(out: int, mark: str, text: str) -> None:
     line = memoryview(f"{mark} {text}\n".encode())
     while line:
         line = line[os.write(out, line) :]

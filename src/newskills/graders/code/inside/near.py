@@ -26,7 +26,7 @@ COMPARING = frozenset(
 _NO_SEQUENCES = frozenset({int, float, complex, bool, str, bytes, type(None), dict, set, frozenset})
 
 
-def settled(compare: Any, value: Any) -> Any:
+def settle_value(compare: Any, value: Any) -> Any:
     """Return what `compare` will see of a value: numpy makes arrays of all that looks like a sequence.
 
     It is made once, since an object of the answer's may say something else when it is asked again.
@@ -100,12 +100,12 @@ def guard_comparisons() -> None:
         return
     for module in (numpy, numpy.testing):
         for name in COMPARING & set(vars(module)):
-            setattr(module, name, _guarded(getattr(module, name)))
+            setattr(module, name, _guard_comparison(getattr(module, name)))
 
 
-def _guarded(compare: Callable[..., Any]) -> Callable[..., Any]:
+def _guard_comparison(compare: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*values: Any, **named: Any) -> Any:
-        pair = [settled(compare, value) for value in values[:2]]
+        pair = [settle_value(compare, value) for value in values[:2]]
         if len(pair) > 1 and differ_in_content(*pair):
             raise AssertionError(NOTHING)
         return compare(*pair, *values[2:], **named)

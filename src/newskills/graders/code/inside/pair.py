@@ -69,10 +69,10 @@ class _Child:
             stderr=self._err,
             close_fds=False,  # all of ours but the pipes close on exec
             start_new_session=True,
-            preexec_fn=lambda: self._prepare(pipes),  # noqa: PLW1509 - there are no threads
+            preexec_fn=lambda: self._prepare_child(pipes),  # noqa: PLW1509 - there are no threads
         )
 
-    def _prepare(self, pipes: dict[int, int]) -> None:
+    def _prepare_child(self, pipes: dict[int, int]) -> None:
         limit(self._task["cpu"], self._task["output"])
         for place, descriptor in enumerate(pipes.values(), _PARKED):
             os.dup2(descriptor, place)
@@ -87,10 +87,10 @@ class _Child:
             wait_flags = 0 if late else os.WNOHANG
             pid, status, usage = os.wait4(self._process.pid, wait_flags)
             if pid:
-                self._note(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, late)
+                self._note_end(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, late)
         return self.report is not None
 
-    def _note(self, code: int, spent: float, late: bool) -> None:
+    def _note_end(self, code: int, spent: float, late: bool) -> None:
         self._process.returncode = code
         self.report = {
             "kind": kind_of(code, late, spent, self._task["cpu"]),
@@ -115,16 +115,16 @@ class _Pair:
     def run(self) -> dict[str, Any]:
         requests_out, requests_in = os.pipe()
         replies_out, replies_in = os.pipe()
-        argv = hidden(self._task["tests"]["run"], self._tests)
+        argv = hidden_command(self._task["tests"]["run"], self._tests)
         numbers = (1, 0) if self._task["stdio"] else (REQUESTS, REPLIES)
         judge = _Child(argv, self._tests, self._task, dict(zip(numbers, (requests_in, replies_out), strict=True)))
         os.close(requests_in)
         os.close(replies_out)
         candidate = None
-        if self._asks(judge, requests_out):
+        if self._awaits_question(judge, requests_out):
             shutil.rmtree(self._tests, ignore_errors=True)
             if self._task["each"]:
-                self._serve(requests_out, replies_in)
+                self._serve_calls(requests_out, replies_in)
             else:
                 numbers = (0, 1) if self._task["stdio"] else (REQUESTS, REPLIES)
                 pipes = dict(zip(numbers, (requests_out, replies_in), strict=True))
@@ -143,14 +143,14 @@ class _Pair:
         judge.kill()
         return {"tests": judge.report, "answer": self._called}
 
-    def _asks(self, judge: _Child, requests: int) -> bool:
+    def _awaits_question(self, judge: _Child, requests: int) -> bool:
         """Wait until the tests ask their first question; false where they end before, or are late."""
         while not select.select([requests], [], [], 0.01)[0]:
             if judge.ended(late=time.monotonic() > self._deadline):
                 return False
         return not judge.ended()
 
-    def _serve(self, requests: int, replies: int) -> None:
+    def _serve_calls(self, requests: int, replies: int) -> None:
         """Run the answer's program anew for each question: its arguments, which NULs end, after their number.
 
         The reply is what it printed and its exit code.
@@ -167,14 +167,14 @@ class _Pair:
             count = int(words[0])
             argv = [*task["answer"]["run"], *(os.fsdecode(word) for word in words[1 : count + 1])]
             left = b"\0".join(words[count + 1 :])
-            report = self._call(argv)
+            report = self._run_answer(argv)
             code = report["code"] if report["kind"] == "ended" else 128 + signal.SIGKILL
             with contextlib.suppress(BrokenPipeError):
                 reply = memoryview(report["out"].replace("\0", "").encode() + f"\0{code}\0".encode())
                 while reply:
                     reply = reply[os.write(replies, reply) :]
 
-    def _call(self, argv: list[str]) -> dict[str, Any]:
+    def _run_answer(self, argv: list[str]) -> dict[str, Any]:
         wall = max(0.01, self._deadline - time.monotonic())
         report = run(argv, self._answer, b"", dict(self._task, wall=wall))
         self._task["cpu"] = max(0.01, self._task["cpu"] - report["cpu"])
@@ -183,7 +183,7 @@ class _Pair:
         return report
 
 
-def hidden(argv: list[str], folder: str) -> list[str]:
+def hidden_command(argv: list[str], folder: str) -> list[str]:
     """Return the command by way of a file that may be run, but not read: the program itself, or a copy of its
     loader."""
     program = shutil.which(argv[0], path=f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
@@ -191,7 +191,7 @@ def hidden(argv: list[str], folder: str) -> list[str]:
     if real.startswith(os.path.realpath(folder) + os.sep):
         os.chmod(real, 0o111)  # noqa: S103 - that nobody can read it is the point
         return argv
-    loader = _loader(real)
+    loader = _program_loader(real)
     if not loader:
         return argv
     copy = os.path.join(folder, "loader")
@@ -200,7 +200,7 @@ def hidden(argv: list[str], folder: str) -> list[str]:
     return [copy, real, *argv[1:]]
 
 
-def _loader(program: str) -> str:
+def _program_loader(program: str) -> str:
     """Return what the kernel starts in place of a 64-bit program (elf(5), PT_INTERP); empty where there is none."""
     with open(program, "rb") as file:
         head = file.read(64)

@@ -47,7 +47,7 @@ _HIDDEN: dict[type, tuple[str, ...]] = {
 _raw: dict[tuple[type, str], Any] = {}
 
 
-def _read(owner: Any, name: str) -> Any:
+def _read_attribute(owner: Any, name: str) -> Any:
     """Return an attribute as Python itself defines it."""
     kind = type(owner)
     raw = _raw.get((kind, name)) or kind.__dict__[name]
@@ -115,7 +115,7 @@ class World:
     def is_from_here(self, value: Any) -> bool:
         """Return whether a value is a function, or of a class, of the private world."""
         if type(value) is types.FunctionType:
-            return id(_read(value, "__globals__")) in self._globals
+            return id(_read_attribute(value, "__globals__")) in self._globals
         return any(map(self.is_private_class, type(value).__mro__))
 
     # ---- imports ----
@@ -181,26 +181,26 @@ class World:
         """
         frame: Any = _get_frame(depth)
         if not self.is_open_to_libraries:
-            return id(_read(frame, "f_globals")) not in self._globals
+            return id(_read_attribute(frame, "f_globals")) not in self._globals
         while frame is not None:
-            if id(_read(frame, "f_globals")) in self._globals:
+            if id(_read_attribute(frame, "f_globals")) in self._globals:
                 return False
-            if self.is_foreign(_read(frame, "f_code").co_filename):
+            if self.is_foreign(_read_attribute(frame, "f_code").co_filename):
                 return True
-            frame = _read(frame, "f_back")
+            frame = _read_attribute(frame, "f_back")
         return True
 
     def is_called_by_answer(self, depth: int = 2) -> bool:
         """Return whether the innermost code is the answer's."""
         frame = _get_frame(depth)
-        space = _read(frame, "f_globals")
-        return id(space) not in self._globals and self.is_foreign(_read(frame, "f_code").co_filename)
+        space = _read_attribute(frame, "f_globals")
+        return id(space) not in self._globals and self.is_foreign(_read_attribute(frame, "f_code").co_filename)
 
     def _is_imported_by_answer(self) -> bool:
         frame: Any = _get_frame(2)
-        while frame is not None and _read(frame, "f_code").co_filename.startswith("<frozen importlib"):
-            frame = _read(frame, "f_back")
-        return frame is None or self.is_foreign(_read(frame, "f_code").co_filename)
+        while frame is not None and _read_attribute(frame, "f_code").co_filename.startswith("<frozen importlib"):
+            frame = _read_attribute(frame, "f_back")
+        return frame is None or self.is_foreign(_read_attribute(frame, "f_code").co_filename)
 
     # ---- hiding ----
 
@@ -218,12 +218,12 @@ class World:
         for kind, names in _HIDDEN.items():
             table = gc.get_referents(kind.__dict__)[0]
             for name in names:
-                table[name] = self._guard(kind, name)
+                table[name] = self._guard_attribute(kind, name)
             ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
-        gc.get_referents(type.__dict__)[0]["__subclasses__"] = lambda cls: self._subclasses(cls)  # noqa: PLW0108
+        gc.get_referents(type.__dict__)[0]["__subclasses__"] = lambda cls: self._visible_subclasses(cls)  # noqa: PLW0108
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(type))
-        sys._getframe = lambda depth=0: self._frame(depth)
-        sys.addaudithook(self._audit)
+        sys._getframe = lambda depth=0: self._get_frame(depth)
+        sys.addaudithook(self._audit_event)
         hide_process()
 
     def is_new_class(self, cls: type) -> bool:
@@ -233,11 +233,11 @@ class World:
     def is_private_class(self, cls: type) -> bool:
         """Return whether a class has a method of the private world (which `type` was given by `hide`)."""
         return cls is not type and any(
-            isinstance(value, types.FunctionType) and id(_read(value, "__globals__")) in self._globals
+            isinstance(value, types.FunctionType) and id(_read_attribute(value, "__globals__")) in self._globals
             for value in list(vars(cls).values())
         )
 
-    def _guard(self, kind: type, name: str) -> property:
+    def _guard_attribute(self, kind: type, name: str) -> property:
         raw = kind.__dict__[name]
         _raw[kind, name] = raw
         space = "f_globals" if kind is types.FrameType else "__globals__"
@@ -245,55 +245,59 @@ class World:
         def get(owner: Any) -> Any:
             value = raw.__get__(owner)
             shown = value if name == "f_back" else owner
-            if shown is None or id(_read(shown, space)) not in self._globals or not self.is_asked_from_outside():
+            if (
+                shown is None
+                or id(_read_attribute(shown, space)) not in self._globals
+                or not self.is_asked_from_outside()
+            ):
                 return value
             if self.is_called_by_answer():
                 self.notes["looks into the tests"] = None
             return None
 
         def put(owner: Any, value: Any) -> None:
-            if id(_read(owner, space)) in self._globals and self.is_asked_from_outside():
+            if id(_read_attribute(owner, space)) in self._globals and self.is_asked_from_outside():
                 self.break_("writes into the tests")
                 return
             raw.__set__(owner, value)
 
         return property(get, put)
 
-    def _frame(self, depth: int = 0) -> types.FrameType:
+    def _get_frame(self, depth: int = 0) -> types.FrameType:
         """Replace `sys._getframe`, by way of one more function. Raises ValueError."""
         frame: Any = _get_frame(2)
         is_outside = self.is_asked_from_outside(3)
         for _ in range(depth):
-            frame = _read(frame, "f_back")
-            if frame is None or (is_outside and id(_read(frame, "f_globals")) in self._globals):
+            frame = _read_attribute(frame, "f_back")
+            if frame is None or (is_outside and id(_read_attribute(frame, "f_globals")) in self._globals):
                 raise ValueError("call stack is not deep enough")
         return frame  # type: ignore[no-any-return]
 
-    def _subclasses(self, cls: type) -> list[type]:
+    def _visible_subclasses(self, cls: type) -> list[type]:
         """Replace `type.__subclasses__`."""
         subclasses: list[type] = self._all_subclasses(cls)
         if not self.is_asked_from_outside(3):
             return subclasses
         return [each for each in subclasses if not self.is_private_class(each)]
 
-    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def _audit_event(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Refuse what looks into the interpreter, once the answer is loaded."""
         if not self.loaded:
             return
         if event in _BLOCKED_EVENTS:
             if self.is_asked_from_outside():
-                self._refuse(event)
+                self._refuse_action(event)
         elif event.startswith("ctypes.") or event == "marshal.loads":
             if self.is_called_by_answer():
-                self._refuse(event)
+                self._refuse_action(event)
         elif event in ("code.__new__", "compile"):
             trusted = isinstance(arguments[1], str) and not self.is_foreign(arguments[1])
             if trusted and self.is_called_by_answer():
-                self._refuse(event)
+                self._refuse_action(event)
         elif event == "object.__setattr__":
             function = type(arguments[0]) is types.FunctionType
             if function and self.is_from_here(arguments[0]) and self.is_asked_from_outside():
-                self._refuse("writes into the tests")
+                self._refuse_action("writes into the tests")
         elif event == "import":
             if arguments[0].partition(".")[0] in self._hidden:
                 if self._is_imported_by_answer():
@@ -304,17 +308,17 @@ class World:
 
     def _audit_files(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self._files and event in _STARTS:
-            self._refuse(event)
+            self._refuse_action(event)
         if event == "open" and isinstance(arguments[0], str):
             path = os.path.abspath(arguments[0])
             if (path.startswith("/proc/") and path.endswith(_MEMORY)) or (
                 self._files and path.endswith(self._files)
             ):
-                self._refuse(path)
+                self._refuse_action(path)
             if path == os.path.abspath(ANSWER_FILE) and self.is_called_by_answer(3):
                 self.notes["reads its own file"] = None
 
-    def _refuse(self, what: str) -> None:
+    def _refuse_action(self, what: str) -> None:
         self.notes[what] = None
         raise RuntimeError(f"{what} is not allowed in an answer")
 
@@ -355,7 +359,7 @@ class World:
                 continue
             for name, value in before.items():
                 now = table.get(name)
-                if now is not value and _matters(name, value) and not self.is_from_here(now):
+                if now is not value and _is_watched(name, value) and not self.is_from_here(now):
                     self.break_(f"patches {label}.{name}")
                     return
 
@@ -390,7 +394,7 @@ def _forget_ctypes() -> None:
                     vars(module)[key] = None
 
 
-def _matters(name: str, value: Any) -> bool:
+def _is_watched(name: str, value: Any) -> bool:
     return name != "__warningregistry__" and (
         callable(value) or isinstance(value, property | staticmethod | classmethod)
     )

@@ -38,7 +38,7 @@ def imports(tree: ast.AST) -> list[tuple[str, str]]:
     return names
 
 
-def _call(name: str, *values: ast.expr) -> ast.Call:
+def _call_node(name: str, *values: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(values), [])
 
 
@@ -50,23 +50,25 @@ class _Routes(ast.NodeTransformer):
         self.generic_visit(node)
         if len(node.ops) == 1 and isinstance(node.ops[0], _COMPARED):
             name = ast.Constant(type(node.ops[0]).__name__)
-            return ast.copy_location(_call("__compare__", name, node.left, node.comparators[0]), node)
+            return ast.copy_location(_call_node("__compare__", name, node.left, node.comparators[0]), node)
         if any(isinstance(op, _COMPARED) for op in node.ops):
-            node.left = _call("__given__", node.left)
-            node.comparators = [_call("__given__", value) for value in node.comparators]
+            node.left = _call_node("__given__", node.left)
+            node.comparators = [_call_node("__given__", value) for value in node.comparators]
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
         if isinstance(node.op, ast.Sub):
-            return ast.copy_location(_call("__compare__", ast.Constant("Sub"), node.left, node.right), node)
+            return ast.copy_location(_call_node("__compare__", ast.Constant("Sub"), node.left, node.right), node)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         self.generic_visit(node)
         own = isinstance(node.value, ast.Name) and node.value.id in self._modules | _OWN
         if isinstance(node.ctx, ast.Load) and not own:
-            node.value = ast.copy_location(_call("__value__", node.value, ast.Constant(node.attr)), node.value)
+            node.value = ast.copy_location(
+                _call_node("__value__", node.value, ast.Constant(node.attr)), node.value
+            )
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -87,5 +89,7 @@ class _Routes(ast.NodeTransformer):
             node.args = [node.func, *node.args]
             node.func = ast.Name("__near__", ast.Load())
         elif root.id in self._modules or (called is root and root.id in _NUMERIC):
-            node.args = [each if isinstance(each, ast.Starred) else _call("__given__", each) for each in node.args]
+            node.args = [
+                each if isinstance(each, ast.Starred) else _call_node("__given__", each) for each in node.args
+            ]
         return node

@@ -18,19 +18,19 @@ _FILE = os.path.join(os.environ["DATA_DIR"], "test_data.h5")
 def process_hdf5_to_tuple(step: Any, tests: Any, file: Any = _FILE) -> Any:
     """Return the targets of the tests of a step."""
     with h5py.File(file, "r") as data:
-        return [_target(data[f"{step}/test{number}"]) for number in range(1, tests + 1)]
+        return [_read_target(data[f"{step}/test{number}"]) for number in range(1, tests + 1)]
 
 
-def _target(group: Any) -> Any:
+def _read_target(group: Any) -> Any:
     if not isinstance(group, h5py.Group):
         raise FileNotFoundError(f"{group} is no group of targets")
-    values = tuple(_value(group[key]) for key in group)
+    values = tuple(_read_item(group[key]) for key in group)
     if len(values) == 1:
         return values[0]
     return values
 
 
-def _value(item: Any) -> Any:
+def _read_item(item: Any) -> Any:
     if isinstance(item, h5py.Dataset):
         value = item[()]
         if isinstance(value, bytes):
@@ -40,26 +40,26 @@ def _value(item: Any) -> Any:
         if key == "list":
             return [item[key][name][()] for name in item[key]]
         if key == "sparse_matrix":
-            return _sparse(item[key])
-        return {_key(name): _value(item[name]) for name in item}
+            return _read_sparse_matrix(item[key])
+        return {_read_key(name): _read_item(item[name]) for name in item}
     return {}
 
 
-def _key(name: Any) -> Any:
+def _read_key(name: Any) -> Any:
     try:
         return float(name)
     except ValueError:
         return name
 
 
-def _named(key: Any) -> Any:
+def _read_symbol(key: Any) -> Any:
     """Return a symbol by its name, any other key as it is."""
     if isinstance(key, str | int | float | complex | tuple | np.generic):
         return key
     return str(key)
 
 
-def _sparse(group: Any) -> Any:
+def _read_sparse_matrix(group: Any) -> Any:
     sparse = importlib.import_module("scipy.sparse")
     data, shape = group["data"][()], tuple(group["shape"][()])
     if "row" in group:
@@ -79,16 +79,16 @@ def are_csc_matrix_close(first: Any, second: Any) -> Any:
 
 def are_dicts_close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
     """Return whether both have the same keys with close values."""
-    first, second = ({_named(key): value for key, value in each.items()} for each in (first, second))
-    return first.keys() == second.keys() and all(_close(first[key], second[key], atol, rtol) for key in first)
+    first, second = ({_read_symbol(key): value for key, value in each.items()} for each in (first, second))
+    return first.keys() == second.keys() and all(_are_close(first[key], second[key], atol, rtol) for key in first)
 
 
 def cmp_tuple_or_list(first: Any, second: Any) -> Any:
     """Return whether two sequences have as many values, and these are pairwise close."""
-    return len(first) == len(second) and all(map(_close, first, second))
+    return len(first) == len(second) and all(map(_are_close, first, second))
 
 
-def _close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
+def _are_close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
     if isinstance(second, dict):
         return are_dicts_close(first, second, atol, rtol)
     if hasattr(second, "toarray"):
@@ -103,7 +103,7 @@ def _close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
         return bool(np.all(first == second))
 
 
-def install() -> None:
+def install_functions() -> None:
     """Install the functions under the names by which the tests import them."""
     for name in ("scicode", "scicode.parse", "scicode.parse.parse", "scicode.compare", "scicode.compare.cmp"):
         module = sys.modules[name] = types.ModuleType(name)

@@ -34,16 +34,16 @@ class TestRunner:
                     return {"kind": "failed", "text": bad}
             elif _is_test(value):
                 value()
-                self._passed(value.__name__)
+                self._note_passed(value.__name__)
             elif isinstance(value, type) and value.__name__.startswith("Test"):
                 for name in [name for name, each in vars(value).items() if _is_test(each)]:
                     getattr(value(), name)()
-                    self._passed(f"{value.__name__}.{name}")
+                    self._note_passed(f"{value.__name__}.{name}")
         return {"kind": "passed", "text": ""}
 
     def run_class(self, cls: type) -> str:
         """Run the tests of a class and return what failed."""
-        result = _make_result(self._unittest, self._passed)
+        result = _make_result(self._unittest, self._note_passed)
         self._unittest.defaultTestLoader.loadTestsFromTestCase(cls).run(result)
         return result.bad[0] if result.bad else ""
 
@@ -71,7 +71,7 @@ class TestRunner:
         kind = "failed" if bad else "passed"
         return {"kind": kind, "text": ", ".join(bad)[:_MESSAGE], "passed": passed}
 
-    def _passed(self, name: str) -> None:
+    def _note_passed(self, name: str) -> None:
         self._tell(name)
         self._count += 1
 

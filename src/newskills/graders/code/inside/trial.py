@@ -63,9 +63,9 @@ class _Trial:
     def run(self) -> dict[str, Any]:
         """Run the tests on the answer and return what came of them. Raises whatever the answer and the tests raise."""
         task = self.task
-        head_imports = [each for text in (task["head"], task["prelude"]) for each in _imported(text)]
+        head_imports = [each for text in (task["head"], task["prelude"]) for each in _imports_of_text(text)]
         tree = rewritten(task["tests"], head_imports)
-        self._prepare([module for _, module in head_imports], tree)
+        self._prepare_imports([module for _, module in head_imports], tree)
         exec(compile(task["prelude"], TESTS_FILE, "exec", dont_inherit=True), self.tests)  # noqa: S102
         for name in [each for each in sys.modules if each.partition(".")[0] in _PREPARED]:
             self.world.take(name)
@@ -78,7 +78,7 @@ class _Trial:
         self.world.check()
         if task["script"]:
             return {"kind": "passed", "text": ""}
-        runner = TestRunner(self.unittest, self._passed)
+        runner = TestRunner(self.unittest, self._note_passed)
         if task["classes"]:
             return runner.run_classes(
                 {name: self.tests.get(name, object) for name in task["classes"]}, task["each"]
@@ -87,21 +87,21 @@ class _Trial:
 
     def load(self) -> dict[str, Any]:
         """Close the tests' world, load the answer and hand its names to the tests; return why that cannot be."""
-        self._hide()
-        answer = self._load()
+        self._hide_tests()
+        answer = self._load_answer()
         if isinstance(answer, dict):
             return answer
-        self._fill(answer)
+        self._fill_test_names(answer)
         self.rules.own = {
             value
-            for name in _called(ast.parse(self.task["tests"]))
+            for name in _called_names(ast.parse(self.task["tests"]))
             if isinstance(value := vars(answer).get(name), type) and f"def {name}(" not in self.task["head"]
         }
         if self.world.broken:
             return {"kind": "tampered", "text": ""}
         return {}
 
-    def _prepare(self, names: list[str], tree: ast.AST) -> None:
+    def _prepare_imports(self, names: list[str], tree: ast.AST) -> None:
         """Import what the tests use, before the answer could change it, and remember it."""
         names += [module for _, module in imports(tree)]
         if self.task["collect"]:
@@ -109,18 +109,18 @@ class _Trial:
         for name in dict.fromkeys(names):
             own = name.partition(".")[0] == "unittest"
             load = self.world.load if own else importlib.import_module
-            _attempt(load, name)
+            _attempt_step(load, name)
         for name, module in imports(tree):
             _load_parts(name, sys.modules.get(module), tree)
         for text in (self.task["code"], self.task["tests"]):  # some need ctypes, which is not here later
             for statement in _all_imports(text):
                 if all(module.partition(".")[0] not in _NOT_BEFORE for _, module in imports(statement)):
-                    _attempt(exec, compile(statement, TESTS_FILE, "exec"), {})
+                    _attempt_step(exec, compile(statement, TESTS_FILE, "exec"), {})
         if "mock" in self.task["tests"]:
             self.rules.guard_calls(self.world.load("unittest.mock"))
         self._names = names
 
-    def _hide(self) -> None:
+    def _hide_tests(self) -> None:
         for name in [each for each in sys.modules if each.startswith("newskills.")]:
             self.world.take(name)
         vars(sys.modules["__main__"]).clear()
@@ -129,7 +129,7 @@ class _Trial:
         self.world.hide(self.task["data"], hidden)
         self.world.remember(self._names)
 
-    def _load(self) -> types.ModuleType | dict[str, Any]:
+    def _load_answer(self) -> types.ModuleType | dict[str, Any]:
         """Return the answer's module, or the verdict where it cannot be loaded."""
         module = sys.modules["__test__"] = types.ModuleType("__test__")
         vars(module).update(__file__=ANSWER_FILE, __builtins__=builtins.__dict__)
@@ -142,17 +142,17 @@ class _Trial:
         self.world.check()
         return module
 
-    def _fill(self, answer: types.ModuleType) -> None:
+    def _fill_test_names(self, answer: types.ModuleType) -> None:
         """Give the tests the answer's names, but those of Python's own and of the benchmark's imports from there."""
         for name, value in list(vars(answer).items()):
             if not name.startswith("__") and (name not in self.world.builtins or name == self.task["entry"]):
                 self.tests[name] = value
         for statement in _import_statements(self.task["head"]):
-            _attempt(exec, compile(statement, TESTS_FILE, "exec"), self.tests)
+            _attempt_step(exec, compile(statement, TESTS_FILE, "exec"), self.tests)
         self.tests |= self.rules.names()
         for statement in _import_statements(self.task["tests"]):  # some solutions rely on these
             if all(module.partition(".")[0] != "unittest" for _, module in imports(statement)):
-                _attempt(exec, compile(statement, TESTS_FILE, "exec"), vars(answer))
+                _attempt_step(exec, compile(statement, TESTS_FILE, "exec"), vars(answer))
 
     def exec_(self, source: Any, space: Any = None, *rest: Any) -> None:
         """Run the answer for tests that do so themselves, with Python's builtins and not the tests'."""
@@ -168,7 +168,7 @@ class _Trial:
         if self.world.broken:
             raise RuntimeError(self.world.broken)
 
-    def _passed(self, name: str) -> None:
+    def _note_passed(self, name: str) -> None:
         self.world.check()
         if self.world.broken:
             raise RuntimeError(self.world.broken)
@@ -228,7 +228,7 @@ class _Counter:
             self.bad = str(report.longrepr).strip().splitlines()[-1]
 
 
-def _attempt(step: Callable[..., object], *arguments: Any) -> None:
+def _attempt_step(step: Callable[..., object], *arguments: Any) -> None:
     """Take a step that a library may fail in any way: who needs what it brings fails then, too."""
     try:
         step(*arguments)
@@ -240,10 +240,10 @@ def _load_parts(name: str, module: Any, tree: ast.AST) -> None:
     """Load what tests take from a module that loads its parts when they are asked for first."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
-            _attempt(getattr, module, node.attr)
+            _attempt_step(getattr, module, node.attr)
 
 
-def _called(tree: ast.AST) -> set[str]:
+def _called_names(tree: ast.AST) -> set[str]:
     """Return names that the tests call and do not give to anything themselves."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     called = {
@@ -252,7 +252,7 @@ def _called(tree: ast.AST) -> set[str]:
     return called - {node.id for node in names if isinstance(node.ctx, ast.Store)}
 
 
-def _imported(text: str) -> list[tuple[str, str]]:
+def _imports_of_text(text: str) -> list[tuple[str, str]]:
     return [each for statement in _import_statements(text) for each in imports(statement)]
 
 

@@ -33,29 +33,29 @@ def main() -> None:
     reports_out, reports_in = os.pipe()
     pid = _fork()
     if pid == 0:
-        _hold(tasks_out, reports_in, (out, tasks_in, reports_out))
+        _hold_answer(tasks_out, reports_in, (out, tasks_in, reports_out))
     os.close(tasks_out)
     os.close(reports_in)
     hide()
     task = json.loads(sys.stdin.buffer.read())
     mark = task.pop("mark")
-    _tell(out, mark, "ready")
-    if missing := _missing(task):
-        _tell(out, mark, json.dumps({"kind": "missing", "text": ", ".join(missing)}))
+    _write_line(out, mark, "ready")
+    if missing := _missing_requirements(task):
+        _write_line(out, mark, json.dumps({"kind": "missing", "text": ", ".join(missing)}))
         os.kill(pid, signal.SIGKILL)
         _exit(0)
     token = os.urandom(16).hex()
     with open(tasks_in, "wb") as file:
         file.write(json.dumps({**task, "token": token}).encode())
-    report = _received(pid, reports_out, token)
+    report = _await_report(pid, reports_out, token)
     if report is None:
-        report = _ended(pid, task["cpu"])
-    _tell(out, mark, json.dumps(report))
+        report = _exit_verdict(pid, task["cpu"])
+    _write_line(out, mark, json.dumps(report))
     os.kill(pid, signal.SIGKILL)
     _exit(0)
 
 
-def _hold(tasks: int, reports: int, others: tuple[int, ...]) -> None:
+def _hold_answer(tasks: int, reports: int, others: tuple[int, ...]) -> None:
     """Hold the answer in this process: run its task, and report the verdict. Never returns."""
     for descriptor in others:
         os.close(descriptor)
@@ -74,7 +74,7 @@ def _hold(tasks: int, reports: int, others: tuple[int, ...]) -> None:
     _exit(0)
 
 
-def _received(pid: int, reports: int, token: str) -> dict[str, Any] | None:
+def _await_report(pid: int, reports: int, token: str) -> dict[str, Any] | None:
     """Return the first report under the token; None where the process has ended without one."""
     watch, data = os.pidfd_open(pid), b""
     while True:
@@ -91,7 +91,7 @@ def _received(pid: int, reports: int, token: str) -> dict[str, Any] | None:
         return None
 
 
-def _ended(pid: int, cpu: int) -> dict[str, Any]:
+def _exit_verdict(pid: int, cpu: int) -> dict[str, Any]:
     _, status, usage = os.wait4(pid, 0)
     code = os.waitstatus_to_exitcode(status)
     spent = usage.ru_utime + usage.ru_stime
@@ -101,7 +101,7 @@ def _ended(pid: int, cpu: int) -> dict[str, Any]:
     return {"kind": "ended", "text": text}
 
 
-def _missing(task: dict[str, Any]) -> list[str]:
+def _missing_requirements(task: dict[str, Any]) -> list[str]:
     """Return the modules and data that nobody can pass without."""
     place = os.environ.get("DATA_DIR", "/data")
     return missing_modules(task["needs"]) + [
@@ -109,7 +109,7 @@ def _missing(task: dict[str, Any]) -> list[str]:
     ]
 
 
-def _tell(out: int, mark: str, text: str) -> None:
+def _write_line(out: int, mark: str, text: str) -> None:
     data = memoryview(f"\n{mark}{text}\n".encode())
     while data:
         data = data[_write(out, data) :]

@@ -30,16 +30,16 @@ def send(descriptor: int, message: bytes) -> None:
 
 def receive(descriptor: int) -> bytes | None:
     """Read the next message; None at the end. Raises ValueError for one that is too long."""
-    head = _exactly(descriptor, 4)
+    head = _read_exactly(descriptor, 4)
     if head is None:
         return None
     size = int.from_bytes(head, "big")
     if size > LONGEST:
         raise ValueError("the message is too long")
-    return _exactly(descriptor, size)
+    return _read_exactly(descriptor, size)
 
 
-def _exactly(descriptor: int, size: int) -> bytes | None:
+def _read_exactly(descriptor: int, size: int) -> bytes | None:
     pieces = bytearray()
     while len(pieces) < size:
         piece = os.read(descriptor, min(size - len(pieces), 1 << 16))
@@ -52,13 +52,17 @@ def _exactly(descriptor: int, size: int) -> bytes | None:
 def encode(value: Any, refer: Callable[[Any], int]) -> bytes:
     """Encode `value` for the wire; `refer` gives the number of what cannot travel, or raises."""
     out: list[bytes] = []
-    _write(value, out, refer)
+    _write_value(value, out, refer)
     return b"".join(out)
 
 
-def _write(value: Any, out: list[bytes], refer: Callable[[Any], int]) -> None:
-    if value is None or value is True or value is False:
-        out.append(b"N" if value is None else b"T" if value else b"F")
+def _write_value(value: Any, out: list[bytes], refer: Callable[[Any], int]) -> None:
+    if value is None:
+        out.append(b"N")
+    elif value is True:
+        out.append(b"T")
+    elif value is False:
+        out.append(b"F")
     elif isinstance(value, int):
         out.append(b"i%x;" % int(value))
     elif isinstance(value, float):
@@ -68,8 +72,8 @@ def _write(value: Any, out: list[bytes], refer: Callable[[Any], int]) -> None:
     elif isinstance(value, dict):
         out.append(b"d%d:" % (2 * len(value)))
         for key, item in value.items():
-            _write(key, out, refer)
-            _write(item, out, refer)
+            _write_value(key, out, refer)
+            _write_value(item, out, refer)
     else:
         for kind, letter in ((list, b"l"), (tuple, b"t"), (set, b"S"), (frozenset, b"Z")):
             if isinstance(value, kind):
@@ -94,7 +98,7 @@ def _write_rarer(value: Any, out: list[bytes], refer: Callable[[Any], int]) -> N
     elif (module, name) == ("collections", "deque"):
         _write_items(b"q", value, out, refer)
     elif module == "numpy" and getattr(value, "ndim", None) == 0:
-        _write(value.item(), out, refer)
+        _write_value(value.item(), out, refer)
     else:
         out.append(b"R%x;" % refer(value))
 
@@ -110,18 +114,18 @@ def _write_bytes(letter: bytes, data: bytes, out: list[bytes]) -> None:
 def _write_items(letter: bytes, items: Any, out: list[bytes], refer: Callable[[Any], int]) -> None:
     out.append(b"%s%d:" % (letter, len(items)))
     for item in items:
-        _write(item, out, refer)
+        _write_value(item, out, refer)
 
 
 def decode(data: bytes, resolve: Callable[[int], Any]) -> Any:
     """Return the value of what `encode` made. Raises ValueError, TypeError, LookupError for anything else."""
-    value, end = _read(data, 0, resolve)
+    value, end = _read_value(data, 0, resolve)
     if end != len(data):
         raise ValueError("more than one value")
     return value
 
 
-def _read(data: bytes, at: int, resolve: Callable[[int], Any]) -> tuple[Any, int]:
+def _read_value(data: bytes, at: int, resolve: Callable[[int], Any]) -> tuple[Any, int]:
     letter = data[at : at + 1]
     if letter in _CONSTANTS:
         return _CONSTANTS[letter], at + 1
@@ -138,30 +142,30 @@ def _read(data: bytes, at: int, resolve: Callable[[int], Any]) -> tuple[Any, int
         return _TEXTS[letter](data[start : start + size]), start + size
     items = []
     for _ in range(size):
-        item, start = _read(data, start, resolve)
+        item, start = _read_value(data, start, resolve)
         items.append(item)
     return _CONTAINERS[letter](items), start
 
 
-def _decimal(data: bytes) -> Any:
+def _read_decimal(data: bytes) -> Any:
     from decimal import Decimal
 
     return Decimal(data.decode())
 
 
-def _fraction(data: bytes) -> Any:
+def _read_fraction(data: bytes) -> Any:
     from fractions import Fraction
 
     return Fraction(data.decode())
 
 
-def _deque(items: list[Any]) -> Any:
+def _make_deque(items: list[Any]) -> Any:
     from collections import deque
 
     return deque(items)
 
 
-def _type(data: bytes) -> type:
+def _builtin_type(data: bytes) -> type:
     builtin = getattr(builtins, data.decode())
     if not isinstance(builtin, type):
         raise ValueError("this is no type")
@@ -178,16 +182,16 @@ _TEXTS: dict[bytes, Callable[[bytes], Any]] = {
     b"s": lambda data: data.decode("utf-8", "surrogatepass"),
     b"b": bytes,
     b"a": bytearray,
-    b"y": _type,
-    b"D": _decimal,
-    b"Q": _fraction,
+    b"y": _builtin_type,
+    b"D": _read_decimal,
+    b"Q": _read_fraction,
 }
 _CONTAINERS: dict[bytes, Callable[[list[Any]], Any]] = {
     b"l": list,
     b"t": tuple,
     b"S": set,
     b"Z": frozenset,
-    b"q": _deque,
+    b"q": _make_deque,
     b"c": lambda parts: complex(*parts),
     b"r": lambda parts: range(*parts),
     b"d": lambda items: dict(zip(items[::2], items[1::2], strict=True)),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from newskills.graders.code.programs import CHAINS, PairTask, ProgramPart
-from newskills.graders.code.separate.parts import COMMENT, Answer, last_names, split_parameters, wire
+from newskills.graders.code.separate.parts import COMMENT, Answer, last_names, split_parameters, wire_source
 
 _CPP_HEAD = r"([^;{{}}]*?)\b{}\s*\(([^{{}}]*)\)\s*\{{\s*$"
 _ALL = "<bits/stdc++.h>"
@@ -44,7 +44,7 @@ def separate_cpp(answer: Answer, cpu: float) -> PairTask | None:
     chain = CHAINS["cpp"]
     libraries = ("-lcrypto",) if "<openssl/" in answer.body + answer.prompt + answer.tests else ()
     steps = tuple((*step, *libraries) for step in chain.build)
-    carried = {"wire.hpp": wire("wire.hpp")}
+    carried = {"wire.hpp": wire_source("wire.hpp")}
     return PairTask(
         answer=ProgramPart(files={chain.file: program, **carried}, build=steps, run=chain.run),
         tests=ProgramPart(files={chain.file: tests, **carried}, build=steps, run=chain.run),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from newskills.graders.code.programs import CHAINS, PairTask, ProgramPart
-from newskills.graders.code.separate.parts import COMMENT, Answer, split_parameters, wire
+from newskills.graders.code.separate.parts import COMMENT, Answer, split_parameters, wire_source
 
 _HEAD = r"(?m)^func\s+{}\s*\(([^{{}}]*?)\)\s*([^{{}}]*?)\s*\{{\s*\Z"
 _IMPORTS = re.compile(r"^import[ \t]*(?:\(([^)]*)\)|([^\n(]*\"[^\"\n]+\"))", re.MULTILINE)
@@ -39,16 +39,20 @@ def separate_go(answer: Answer, cpu: float) -> PairTask | None:
     pointers = ", ".join(f"&nsResult{number}" for number in range(len(results)))
     returned = ", ".join(f"nsResult{number}" for number in range(len(results)))
     stub = f"{declared}    nsCall([]interface{{}}{{{pointers}}}, {', '.join(names)})\n    return {returned}\n}}\n"
-    task_imports = _imports(answer.prompt) | _imports(answer.tests)
-    tests = _program(f"{answer.prompt}\n{stub}{answer.tests}", task_imports, droppable=set(task_imports))
+    task_imports = _imported_packages(answer.prompt) | _imported_packages(answer.tests)
+    tests = _main_package(f"{answer.prompt}\n{stub}{answer.tests}", task_imports, droppable=set(task_imports))
     code = answer.code if answer.whole else answer.body
-    lent = {place: name for place, name in task_imports.items() if answer.whole and place not in _imports(code)}
-    program = _program(
+    lent = {
+        place: name
+        for place, name in task_imports.items()
+        if answer.whole and place not in _imported_packages(code)
+    }
+    program = _main_package(
         f"{_MAIN.sub('func nsAnswerMain(', code)}\nfunc main() {{\n    nsServe({answer.entry})\n}}\n",
-        _imports(code) | lent,
+        _imported_packages(code) | lent,
         droppable=set(task_imports),
     )
-    chain, carried = CHAINS["go"], {"wire.go": wire("wire.go")}
+    chain, carried = CHAINS["go"], {"wire.go": wire_source("wire.go")}
     build = ("go", "build", "-o", "program", ".")
     return PairTask(
         answer=ProgramPart(files={"program.go": program, **carried}, build=(_INIT, build), run=("./program",)),
@@ -61,7 +65,7 @@ def separate_go(answer: Answer, cpu: float) -> PairTask | None:
     )
 
 
-def _imports(code: str) -> dict[str, str]:
+def _imported_packages(code: str) -> dict[str, str]:
     """Map the path of each package that is imported to the name that it has in the code."""
     imported: dict[str, str] = {}
     for block in _IMPORTS.finditer(code):
@@ -70,7 +74,7 @@ def _imports(code: str) -> dict[str, str]:
     return imported
 
 
-def _program(code: str, imports: dict[str, str], droppable: set[str]) -> str:
+def _main_package(code: str, imports: dict[str, str], droppable: set[str]) -> str:
     """Return the code as package main, with `imports`; those of `droppable` that it does not use are left out."""
     rest = _IMPORTS.sub("", _PACKAGE.sub("", code))
     kept = [

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from newskills.graders.code.programs import CHAINS, PairTask, ProgramPart
-from newskills.graders.code.separate.parts import COMMENT, WORD, Answer, last_names, split_parameters, wire
+from newskills.graders.code.separate.parts import COMMENT, WORD, Answer, last_names, split_parameters, wire_source
 
 _JAVA_HEAD = r"([^;{{}}]*?)\b{}\s*\(([^{{}}]*)\)\s*(?:throws\s+[\w, .]+)?\{{\s*$"
 _JAVA_CLASS = re.compile(r"\bclass\s+(\w+)")
@@ -51,7 +51,7 @@ def separate_java(answer: Answer, cpu: float) -> PairTask | None:
         "public class Program {\n  public static void main(String[] arguments) throws Throwable {\n"
         f'    NsWire.serve("{holder[0]}", "{answer.entry}", {len(names)});\n  }}\n}}'
     )
-    chain, carried = CHAINS["java"], {"NsWire.java": wire("NsWire.java")}
+    chain, carried = CHAINS["java"], {"NsWire.java": wire_source("NsWire.java")}
     build = tuple((*step, "-proc:none", "NsWire.java") for step in chain.build)
     programs = (
         java_program(answer.body, serve),

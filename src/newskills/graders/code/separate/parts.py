@@ -65,6 +65,6 @@ def last_names(parameters: list[str]) -> list[str] | None:
 
 
 @cache
-def wire(name: str) -> str:
+def wire_source(name: str) -> str:
     """Return the text of the file of `inside` that carries calls in a language."""
     return files("newskills.graders.code.inside").joinpath(name).read_text("utf-8")

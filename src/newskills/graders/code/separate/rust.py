@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from newskills.graders.code.programs import CHAINS, PairTask, ProgramPart
-from newskills.graders.code.separate.parts import COMMENT, Answer, last_names, split_parameters, wire
+from newskills.graders.code.separate.parts import COMMENT, Answer, last_names, split_parameters, wire_source
 
 _HEAD = r"\bfn\s+{}\s*\(([^{{}}]*)\)\s*(?:->[^{{}};]*)?\{{\s*\Z"
 _MAIN = re.compile(r"\bfn\s+main\s*\(")
@@ -40,12 +40,16 @@ def separate_rust(answer: Answer, cpu: float) -> PairTask | None:
         f'#[path = "wire.rs"]\nmod ns_wire;\nfn main() {{\n    ns_wire::serve(|ns_in, ns_out| {{\n{takes}'
         f"        ns_wire::put(&{answer.entry}({passed}), ns_out);\n        Some(())\n    }})\n}}\n"
     )
-    chain, carried = CHAINS["rust"], {"wire.rs": wire("wire.rs")}
+    chain, carried = CHAINS["rust"], {"wire.rs": wire_source("wire.rs")}
     harness = ("--test",) if "#[test]" in answer.tests else ()
     return PairTask(
-        answer=ProgramPart(files={chain.file: _used(program), **carried}, build=(_BUILD,), run=chain.run),
+        answer=ProgramPart(
+            files={chain.file: _without_unused_imports(program), **carried}, build=(_BUILD,), run=chain.run
+        ),
         tests=ProgramPart(
-            files={chain.file: _used(tests), **carried}, build=((*_BUILD, *harness),), run=chain.run
+            files={chain.file: _without_unused_imports(tests), **carried},
+            build=((*_BUILD, *harness),),
+            run=chain.run,
         ),
         cpu=cpu,
     )
@@ -56,7 +60,7 @@ def rename_main(body: str) -> str:
     return _MAIN.sub("fn ns_answer_main(", _EMPTY_MAIN.sub("", body))
 
 
-def _used(program: str) -> str:
+def _without_unused_imports(program: str) -> str:
     """Return the program without imports of packages that it does not need."""
     for line, needed in _CRATES.items():
         rest = program.replace(line, "")

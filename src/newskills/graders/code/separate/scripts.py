@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from newskills.graders.code.programs import CHAINS, PairTask, ProgramPart
-from newskills.graders.code.separate.parts import COMMENT, Answer, split_parameters, wire
+from newskills.graders.code.separate.parts import COMMENT, Answer, split_parameters, wire_source
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _JS_HEAD = (
@@ -29,7 +29,7 @@ def separate_js(answer: Answer, cpu: float) -> PairTask | None:
         f"{answer.prompt}\n    return ns_call([{', '.join(names)}]);\n}}\n{answer.tests}\n"
     )
     program = f"{answer.body}\n;require('./wire.js').serve({answer.entry});\n"
-    chain, carried = CHAINS["js"], {"wire.js": wire("wire.js")}
+    chain, carried = CHAINS["js"], {"wire.js": wire_source("wire.js")}
     return PairTask(
         answer=ProgramPart(files={chain.file: program, **carried}, run=chain.run),
         tests=ProgramPart(files={chain.file: tests, **carried}, run=chain.run),

@@ -39,7 +39,7 @@ _WORDS = {
 }
 
 
-def suspicions(code: str, language: str) -> str:
+def list_suspicions(code: str, language: str) -> str:
     """Return what is suspicious about the code, separated by semicolons."""
     words = {**_WORDS.get(language, {}), **_COMMON}
     return "; ".join(name for name, pattern in words.items() if re.search(pattern, code))

@@ -23,7 +23,7 @@ from newskills.base.errors import ConfigError, ContextLimitError, DataError, Env
 from newskills.base.protocols import Model
 from newskills.base.records import Message, Request, Row
 from newskills.gateway.tasks import GatewayTask, TaskLimits
-from newskills.graders.software.task import SETUP_TIMEOUT, shown
+from newskills.graders.software.task import SETUP_TIMEOUT, format_ending
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory, time_for
 from newskills.solve.agents.programs.program import (
     ContainerProgram,
@@ -204,22 +204,22 @@ class DeclaredAgent:
         if not session.replies:
             raise EnvironmentFailedError(f"{self._definition.shown} {self._silence(ran, session)}")
         if not cut and self._end(ran, session) == BROKEN:
-            raise EnvironmentFailedError(f"{self._definition.shown} failed: {shown(ran)}")
+            raise EnvironmentFailedError(f"{self._definition.shown} failed: {format_ending(ran)}")
 
     def _silence(self, ran: ExecutedCommand, session: GatewayTask) -> str:
         """Return why there is no reply."""
         if session.refusal:
             return f"asked for what the gateway cannot give: {session.refusal}"
         if ran.exit_code in (NOTHING, NOT_EXECUTABLE):
-            return f"cannot run in this environment: {shown(ran)}"
+            return f"cannot run in this environment: {format_ending(ran)}"
         if ran.status != "completed":
             return (
                 f"never asked the gateway, and had not ended after {self._seconds:g} s: it waits for an answer of a "
                 "person, or its file does not set the address that it asks."
             )
         return (
-            f"ended before it asked the gateway ({shown(ran)}). If it did its work all the same, its file does not set "
-            "the address that it asks."
+            f"ended before it asked the gateway ({format_ending(ran)}). If it did its work all the same, its file does "
+            "not set the address that it asks."
         )
 
     def _end(self, ran: ExecutedCommand, session: GatewayTask) -> str:

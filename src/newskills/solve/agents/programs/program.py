@@ -27,7 +27,7 @@ from newskills.base.protocols import Model
 from newskills.base.records import Request
 from newskills.gateway.server import Recorder, RunGateway
 from newskills.gateway.tasks import GatewayTask
-from newskills.graders.software.task import SETUP_TIMEOUT, shown
+from newskills.graders.software.task import SETUP_TIMEOUT, format_ending
 from newskills.solve.agents.options import Trajectory
 from newskills.solve.interactive.shared import SharedContext
 
@@ -113,7 +113,7 @@ class ContainerProgram:
         command = f"mkdir -p {WORK} && cat > {WORK}/{name}"
         done = await environment.execute(command, timeout=SETUP_TIMEOUT, stdin=text.encode("utf-8", "replace"))
         if done.exit_code != 0:
-            raise EnvironmentFailedError(f"Files for {self._name} cannot be written: {shown(done)}")
+            raise EnvironmentFailedError(f"Files for {self._name} cannot be written: {format_ending(done)}")
 
     async def run(
         self,
@@ -189,7 +189,7 @@ class ContainerProgram:
             trajectory = read(Path(place)) if session.replies else None
         if trajectory is None or (trajectory.ended == INTERRUPTED and 0 < (ran.exit_code or 0) < KILLED):
             text = ran.output.decode("utf-8", "replace")
-            sentence = match[0] if (match := reason.search(text)) else shown(ran)
+            sentence = match[0] if (match := reason.search(text)) else format_ending(ran)
             doing = "did not begin its work" if trajectory is None else "failed"
             raise EnvironmentFailedError(f"{self._name} {doing}: {sentence}")
         if ran.status != "completed":
