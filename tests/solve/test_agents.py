@@ -125,6 +125,7 @@ def test_limits(settings: dict[str, Any], ending: str) -> None:
     (trajectory,) = worked(Model(LOOK), **settings)
     assert trajectory.ended == ending
     assert len(trajectory.replies) == {"steps": 3, "tokens": 3, "cost": 3, "time": 1}[ending]
+    assert sum(step["num_generated_tokens"] for step in trajectory.steps) == trajectory.usage.output_tokens
 
 
 def test_a_shell_that_warns_first_hears_the_submission() -> None:

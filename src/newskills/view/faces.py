@@ -292,6 +292,7 @@ def _step_blocks(row: Row) -> Iterator[Row]:
                 "status": as_text(step.get("status")),
                 "exit_code": code,
                 "seconds": step.get("seconds"),
+                "tokens": step.get("num_generated_tokens"),
                 "failed": bool(code) or step.get("status") not in (None, "completed", "ok", "done"),
             }
         )

@@ -63,7 +63,7 @@ class Trajectory(Struct, kw_only=True):
     """What one agent did.
 
     conversation  messages in OpenAI's shape, the prompt first
-    steps         command, status, exit code, seconds and bytes of output of each
+    steps         command, status, exit code, seconds, bytes of output and generated tokens of each
     ended         why: submitted, steps, tokens, cost, time, context, no_command
     tools         those that the model was offered, where the agent chooses them itself
     submission    the patch that the agent itself gives; None: the changes in the environment are the patch
@@ -85,12 +85,15 @@ class Trajectory(Struct, kw_only=True):
         return summed([reply.usage for reply in self.replies])
 
     def add_step(self, command: str, result: ExecutedCommand) -> None:
-        self.steps.append(
-            {
-                "command": command,
-                "status": result.status,
-                "exit_code": result.exit_code,
-                "seconds": round(result.seconds, 3),
-                "output_bytes": len(result.output) + result.omitted,
-            }
-        )
+        """Add a step; it has the tokens of the replies since the step before, where the agent's loop is ours."""
+        step: Row = {
+            "command": command,
+            "status": result.status,
+            "exit_code": result.exit_code,
+            "seconds": round(result.seconds, 3),
+            "output_bytes": len(result.output) + result.omitted,
+        }
+        counted = sum(earlier.get("num_generated_tokens", 0) for earlier in self.steps)
+        if (tokens := (self.usage.output_tokens or 0) - counted) > 0:
+            step["num_generated_tokens"] = tokens
+        self.steps.append(step)

@@ -107,7 +107,7 @@ function steps(block) {
   const first = block.items.find((item) => item.failed);
   const nodes = block.items.map((item) => h("details", { class: item.failed ? "step failed" : "step", open: item === first },
     h("summary", {}, h("b", {}, `${item.number} `), h("code", {}, visible(item.command).split("\n")[0].slice(0, 120)), h("span", { class: "quiet" }, [
-      item.exit_code === null || item.exit_code === undefined ? item.status : `exit code ${item.exit_code}`, typeof item.seconds === "number" ? `${item.seconds.toFixed(1)} s` : ""].filter(Boolean).map((words) => ` · ${words}`))),
+      item.exit_code === null || item.exit_code === undefined ? item.status : `exit code ${item.exit_code}`, typeof item.seconds === "number" ? `${item.seconds.toFixed(1)} s` : "", typeof item.tokens === "number" ? plural(item.tokens, "token") : ""].filter(Boolean).map((words) => ` · ${words}`))),
     item.thought ? h("p", { class: "text" }, visible(item.thought)) : null,
     h("pre", { class: "code" }, visible(item.command)), item.output ? h("pre", { class: "code log" }, visible(item.output)) : null));
   const jump = () => {
