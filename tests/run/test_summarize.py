@@ -311,6 +311,17 @@ def test_unscored_samples_are_incorrect_on_request_and_metrics_say_so(tmp_path: 
     assert json.loads((tmp_path / "metrics.json").read_text())["a"]["pass@1"]["errors_as"] == "incorrect"
 
 
+def test_records_that_no_grader_saw_are_incorrect_on_request(tmp_path: Path) -> None:
+    """Lost records have no field for a verdict at all, be they the first, some or all."""
+    lost = {"generation": "", "outcome": "unscored", "outcome_cause": "provider", "error": "ServerError"}
+    for correct, score in ((1, 25.0), (0, 0.0)):
+        rows = [{"id": str(n), "expected_answer": "4", **lost} for n in range(4 - correct)]
+        write(tmp_path / "a", [*rows, *(row(9, True, outcome="correct") for _ in range(correct))])
+        report = summarize(tmp_path, known, SummaryOptions(errors_are_incorrect=True)).reports[0]
+        assert report.modes["pass@1"]["symbolic_correct"] == score
+        assert report.ledger.lost == 0
+
+
 def test_the_metric_of_an_unknown_benchmark_is_read_off_its_records(tmp_path: Path) -> None:
     write(tmp_path / "unheard-of", [row(0, True)])
     write(tmp_path / "unheard-of.too", [{"id": "x", "is_correct": True}])

@@ -79,11 +79,15 @@ class HarnessMetric(ScoreMetric):
         return made
 
     def incorrect(self, prediction: Row) -> Row:
+        held = prediction.get("lm_eval_values") or {}
         values = {
-            chosen: {name: 0.0 for name, value in metrics.items() if isinstance(value, bool | int | float)}
-            for chosen, metrics in (prediction.get("lm_eval_values") or {}).items()
+            chosen: {
+                name: 0.0 for name, value in metrics.items() if value is None or isinstance(value, int | float)
+            }
+            for chosen, metrics in held.items()
         }
-        score = None if prediction.get("lm_eval_score") is None else 0.0
+        lost = any(value is None for metrics in held.values() for value in metrics.values())
+        score = 0.0 if lost or prediction.get("lm_eval_score") is not None else None
         wrong: Row = {"lm_eval_values": values, "lm_eval_score": score}
         return prediction | wrong | {"outcome": "wrong", "outcome_cause": "truncation"}
 

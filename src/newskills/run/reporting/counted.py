@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct
 
 from newskills.base.protocols import Metric
 from newskills.base.records import Failure, Row
-from newskills.base.store import open_for_reading
+from newskills.base.store import open_for_reading, read_rows
 from newskills.metrics import make_metric
 from newskills.metrics.counting.base import Counts, ScoreMetric, is_lost
 from newskills.run.reporting.predictions import decoder_of, rows_between
@@ -35,6 +35,25 @@ _FACTORY = "newskills.run.reporting.counted:make"
 _CPU_SECONDS = 600.0
 
 
+def fields_when_graded(metric: Metric, files: Sequence[Path]) -> Row:
+    """Return the fields that a grader left in records and the metric reads, without their values: what a lost record
+    lacks. Where no record is graded, those of verdicts. Raises DataError."""
+    names: Mapping[str, Any] = getattr(metric, "score_fields", {})
+    for row in (row for file in files for row in read_rows(file)):
+        if row.get("outcome") != "unscored" and not is_lost(row):
+            return {name: _emptied(row[name]) for name in names if name in row}
+    return {name: None for name, kind in names.items() if bool in get_args(kind)}
+
+
+def _emptied(value: Any) -> Any:
+    """Return the keys under which numbers stand."""
+    if isinstance(value, dict):
+        return {
+            key: _emptied(inner) for key, inner in value.items() if isinstance(inner, dict | bool | int | float)
+        }
+    return None
+
+
 class SubsetCounts:
     """`metrics`: subset → its metric, `ALL_SUBSETS` first; `graders`: those that the records name.
 
@@ -47,11 +66,12 @@ class SubsetCounts:
         max_seq_len: int | None = None,
         grader: str = "",
         *,
-        errors_are_incorrect: bool = False,
+        charged_as: Row | None = None,
     ) -> None:
-        """Create empty tallies; `grader` compares the answers of records that name none."""
+        """Create empty tallies; `grader` compares the answers of records that name none. `charged_as`: what unscored
+        samples, which count as incorrect then, lack of graded ones (`fields_when_graded`)."""
         self._fresh_metric, self._max_seq_len, self._grader = fresh_metric, max_seq_len, grader
-        self._errors_are_incorrect = errors_are_incorrect
+        self._charged_as = charged_as
         self.charged = 0
         self.metrics = {ALL_SUBSETS: fresh_metric()}
         self.graders: set[str] = set()
@@ -69,7 +89,7 @@ class SubsetCounts:
         subsets = subsets_of(predictions[0])
         if self._max_seq_len is not None:
             predictions = _cut_predictions(predictions, self._max_seq_len, self.metrics[ALL_SUBSETS])
-        if self._errors_are_incorrect:
+        if self._charged_as is not None:
             predictions = [self._charged(row) for row in predictions]
         metric = self.metrics[ALL_SUBSETS]
         if len(predictions) > 1 and isinstance(metric, ScoreMetric):
@@ -85,7 +105,7 @@ class SubsetCounts:
         self.charged += 1
         cause = row.get("outcome_cause")
         return {
-            **self.metrics[ALL_SUBSETS].incorrect(row),
+            **self.metrics[ALL_SUBSETS].incorrect({**(self._charged_as or {}), **row}),
             "outcome": "wrong",
             "outcome_cause": cause,
             "error": None,
@@ -111,7 +131,7 @@ class SubsetCounts:
         return (
             several
             and self._max_seq_len is None
-            and not self._errors_are_incorrect
+            and self._charged_as is None
             and isinstance(metric, ScoreMetric)
             and metric.is_divisible
         )

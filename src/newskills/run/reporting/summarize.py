@@ -25,7 +25,7 @@ from newskills.metrics.counting.base import ScoreMetric
 from newskills.prompts.official.table import NEWSKILLS
 from newskills.run.planning.until import METHOD_TEXT, UntilRecord, load_until
 from newskills.run.records.completeness import check_complete
-from newskills.run.reporting.counted import ALL_SUBSETS, SubsetCounts
+from newskills.run.reporting.counted import ALL_SUBSETS, SubsetCounts, fields_when_graded
 from newskills.run.reporting.groups import PROMPTS, GroupFor, group_reports
 from newskills.run.reporting.panels import ALPHA_METRIC, panel_agreement, with_agreement
 from newskills.run.reporting.predictions import read_problems
@@ -220,7 +220,7 @@ def summarize_files(
         fresh_metric,
         options.max_seq_len,
         GRADERS_OF_METRICS.get(name, ""),
-        errors_are_incorrect=options.errors_are_incorrect,
+        charged_as=fields_when_graded(fresh_metric(), files) if options.errors_are_incorrect else None,
     )
     _count_samples(counted, name, kwargs, files, options)
     metrics, graders = counted.metrics, counted.graders
