@@ -186,3 +186,9 @@ def test_their_script_makes_the_data(tmp_path: Path) -> None:
     package(tmp_path / "failing", MATH, prepare__py="raise ValueError('no luck')\n")
     with pytest.raises(DataError, match=r"prepare\.py ended with exit code 1: ValueError: no luck"):
         prepare(get_benchmark(str(tmp_path / "failing")))
+
+
+@pytest.mark.parametrize("name", ["openai/gsm8k", "hf:openai/gsm8k:main"])
+def test_a_data_set_of_the_hub_needs_a_description(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"data: \{hf: openai/gsm8k\}"):
+        get_benchmark(name)

@@ -14,7 +14,7 @@ _FORM = re.compile(r"`(\w+)`: .+")
 
 
 def test_every_metric_has_a_headline() -> None:
-    assert set(METRICS.names()) == set(HEADLINES), "a row for each in benchmarks/headlines.py"
+    assert set(METRICS.names()) == set(HEADLINES), "in a line of benchmarks/headlines.jsonl"
 
 
 @pytest.mark.parametrize("metric", sorted(HEADLINES))

@@ -72,7 +72,11 @@ def test_thinking_parallel_calls_and_their_results(streamed: bool) -> None:
             {
                 "type": "tool_result",
                 "tool_use_id": "functions.Read:1",
-                "content": [{"type": "text", "text": "seen"}, IMAGE],
+                "content": [
+                    {"type": "text", "text": "seen"},
+                    {"type": "tool_reference", "tool_name": "Grep"},
+                    IMAGE,
+                ],
                 "is_error": True,
             },
             {"type": "text", "text": "go on"},
@@ -94,7 +98,10 @@ def test_thinking_parallel_calls_and_their_results(streamed: bool) -> None:
     assert asked[1].content == [picture]
     assert (asked[2].content, asked[2].reasoning_content) == ("Let me look.", "Two files.")
     assert asked[2].tool_calls == CALLS  # to the letter, with the blanks of the model
-    assert [(m.tool_call_id, m.content) for m in asked[3:5]] == [("c1", "a\nb"), ("functions.Read:1", "seen")]
+    assert [(m.tool_call_id, m.content) for m in asked[3:5]] == [
+        ("c1", "a\nb"),
+        ("functions.Read:1", "seen\nThe tool Grep can be called now."),
+    ]
     assert asked[6].content == "<system>\nMind.\n</system>"
     assert asked[5].content == [picture, {"type": "text", "text": "go on"}]
     assert [t["function"]["name"] for t in model.requests[0].tools or ()] == ["Bash", "Read"]

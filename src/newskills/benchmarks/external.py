@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -41,6 +42,10 @@ def extra_folders(name: str, extra: object = None) -> list[Path]:
     return list(folders)
 
 
+_HUB_NAME = re.compile(r"(?:hf:/{0,2})?([A-Za-z0-9][\w.-]*/[\w.-]+)(?::[\w.-]+)?")
+"""The name of a data set of the hub, also as others write it."""
+
+
 def data_folders(name: str, extra: object = None) -> list[Path]:
     """Return the packages called `name` in the data directory."""
     if isinstance(extra, BenchmarkPlaces):
@@ -59,7 +64,13 @@ def load_folder(folder: Path, name: str = "") -> Benchmark | Group:
     """
     file = folder / "__init__.py"
     if not file.is_file():
-        raise ConfigError(f"{folder} is not a benchmark: there is no file {file}.")
+        hub = _HUB_NAME.fullmatch(str(folder))
+        raise ConfigError(
+            f"{folder} is not a benchmark: there is no file {file}.",
+            hint=f"A data set of the hub needs a YAML file that says what its columns are: data: {{hf: {hub[1]}}}"
+            if hub
+            else "",
+        )
     module = load_module(str(file), "benchmark")
     name = _spelled_as(folder, name)
     constants = {key: value for key, value in vars(module).items() if key.isupper()}

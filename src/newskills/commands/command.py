@@ -33,7 +33,7 @@ def resolve(function: F | str) -> F:
 
 
 class Command(Struct, Generic[O], frozen=True, kw_only=True):
-    """`run` gets the parsed options and returns the exit code.
+    """`run` gets the parsed options and returns the exit code (None: what `result` does is all, and it prints itself).
 
     Functions are given as such, or as `module:function` where the module is more than help and completion need: it is
     loaded when the function is called.
@@ -49,7 +49,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     name: str
     summary: str
     options: type[O]
-    run: Callable[[Parsed[O]], int] | str
+    run: Callable[[Parsed[O]], int] | str | None = None
     result: Callable[[Parsed[O]], Any] | str | None = None
     prepare: Callable[[Parsed[O], ClusterConfig], PreparedSubmission | None] | str | None = None
     config: type[Struct] | None = None
@@ -69,9 +69,19 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
             )
             return 0
         self.check(parsed)
-        run = resolve(self.run)
+        work = resolve(self._work)
         keep_imports()
-        return run(parsed)
+        done = work(parsed)
+        if self.run is None:
+            return 0
+        return int(done)
+
+    @property
+    def _work(self) -> Callable[[Parsed[O]], Any] | str:
+        work = self.run or self.result
+        if work is None:
+            raise TypeError(f"{self.name} has neither run nor result.")
+        return work
 
     def parsed(self, argv: Sequence[str]) -> Parsed[O]:
         """Parse `argv`. Raises ConfigError, UnknownNameError."""
@@ -84,7 +94,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
         self.check(parsed)
         if self.result is not None:
             return resolve(self.result)(parsed)
-        code = resolve(self.run)(parsed)
+        code = resolve(self._work)(parsed)
         if code:
             raise NewskillsError(f"{self.name} ended with exit code {code}.")
         return None

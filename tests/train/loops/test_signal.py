@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from newskills.train.loops.evaluation import HeldOut, Measured
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import advantages_of, shuffled
 from newskills.train.loops.grpo import GrpoConfig, grpo
+from newskills.train.loops.remarks import flat_remark
 from newskills.train.loops.sft import example
 from newskills.train.loops.signal import (
     GradientMoments,
@@ -185,6 +187,25 @@ def test_too_little_signal_is_told_once_with_what_would_help(model: Path, tmp_pa
         "signal 0.07 of 1: 8 groups are too few, about 43 would give 0.3. Set ++min_signal=0.3 (or a larger "
         "++batch_size); ++control=shuffled shows how much of a change is chance."
     ]
+
+
+def test_a_weak_signal_of_groups_without_spread_is_told_as_that(tmp_path: Path) -> None:
+    """More groups, all of whose samples are wrong, are no remedy; a few that differ teach hardly anything."""
+    remarks: list[str] = []
+    with closing(TrainingFolder(tmp_path / "run", {})) as folder:
+        for step in range(1, 21):
+            folder.metrics({"step": step, "spread": float(step in (3, 9)) / 8, "correct": 0.001})
+        folder.write()
+        StepSignal(CONFIG, folder, remarks.append)._tell_weak(5, 8, 100.0)
+        assert not remarks
+        told = flat_remark(folder, 20)
+        assert "the rewards of only 1.2% of the groups differed (0% correct), so almost nothing was learnt" in told
+        assert "fine-tune until a tenth of the samples is right" in told
+        assert not flat_remark(folder, 19)
+        for step in range(21, 41):
+            folder.metrics({"step": step, "spread": 0.125, "correct": 0.02})
+        folder.write()
+        assert not flat_remark(folder, 40)
 
 
 def test_a_trainer_that_cannot_measure_refuses_a_minimum(tmp_path: Path) -> None:

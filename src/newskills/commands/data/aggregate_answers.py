@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.data.aggregate_answers import AggregateAnswersOptions, result, run
+from newskills.pipelines.data.aggregate_answers import AggregateAnswersOptions, result
 
 COMMAND = Command(
     name="aggregate_answers",
@@ -12,7 +12,6 @@ COMMAND = Command(
     "write it as the expected answer of all records (fill), or write one record per problem that gives it (extract). "
     "Answers of the same value vote together. A problem without any answer gets null.",
     options=AggregateAnswersOptions,
-    run=run,
     result=result,
     examples=(
         "ns aggregate_answers solutions --output_dir=with-majority",

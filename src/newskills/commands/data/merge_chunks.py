@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.data.merge_chunks import MergeChunksOptions, result, run
+from newskills.pipelines.data.merge_chunks import MergeChunksOptions, result
 
 COMMAND = Command(
     name="merge_chunks",
     summary="Join chunk files by hand, in the order given. Runs merge their own chunks; use this for chunks "
     "that were computed in different places.",
     options=MergeChunksOptions,
-    run=run,
     result=result,
     examples=(
         "ns merge_chunks output-rs0.jsonl",

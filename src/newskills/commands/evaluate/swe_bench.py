@@ -12,7 +12,6 @@ COMMAND = Command(
     "swebench, or export predictions for its harness and read its verdicts. An instance that could not be judged "
     "is unscored, never wrong.",
     options=SweBenchOptions,
-    run="newskills.pipelines.evaluation.swe_bench:run",
     result="newskills.pipelines.evaluation.swe_bench:result",
     examples=(
         "ns swe_bench export output.jsonl --output_file=predictions.jsonl --model_name=my-model",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.push import PushOptions, result, run
+from newskills.pipelines.results.push import PushOptions, result
 
 COMMAND = Command(
     name="push",
@@ -13,7 +13,6 @@ COMMAND = Command(
     "given; files with texts that look like secrets are refused. Needs newskills[hf]; for samples and scores also "
     "newskills[analysis].",
     options=PushOptions,
-    run=run,
     result=result,
     examples=(
         "ns push results --to hf://datasets/me/my-samples",

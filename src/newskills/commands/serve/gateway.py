@@ -14,7 +14,6 @@ COMMAND = Command(
     "show the records.",
     options=GatewayOptions,
     config=GatewayKeys,
-    run="newskills.pipelines.serving.gateway:run",
     result="newskills.pipelines.serving.gateway:result",
     examples=(
         "ns gateway --server_type=vllm --server_address=http://localhost:8000 --model=Qwen/Qwen3-8B",

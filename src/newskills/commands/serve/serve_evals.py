@@ -12,7 +12,6 @@ COMMAND = Command(
     "request run in parallel against the trainer's router, and the metrics are returned. A repeated "
     "request joins the job that already runs.",
     options=ServeEvalsOptions,
-    run="newskills.pipelines.serving.serve_evals:run",
     result="newskills.pipelines.serving.serve_evals:result",
     examples=(
         "ns serve_evals --host=0.0.0.0 --open --port=9050 --output-root=/opt/skills-eval --max-concurrent-requests=512",

@@ -13,7 +13,6 @@ COMMAND = Command(
     "be graded is masked; it never gets reward 0.",
     options=ServeGymOptions,
     config=GymKeys,
-    run="newskills.pipelines.serving.serve_gym:run",
     result="newskills.pipelines.serving.serve_gym:result",
     examples=(
         "ns serve_gym --benchmark=gsm8k --folder=gym",

@@ -13,7 +13,6 @@ COMMAND = Command(
     "(/slime). A sample that could not be graded never gets reward 0.",
     options=ServeRewardsOptions,
     config=RewardKeys,
-    run="newskills.pipelines.serving.serve_rewards:run",
     result="newskills.pipelines.serving.serve_rewards:result",
     examples=(
         "ns serve_rewards --grader=math ++reward.wrong=-0.5 ++reward.no_answer=-0.5 ++reward.format.box=0.1",

@@ -10,7 +10,6 @@ COMMAND = Command(
     name="merge_lora",
     summary="Merge a LoRA adapter into its base model: writes a Hugging Face folder that any server can load.",
     options=MergeOptions,
-    run="newskills.pipelines.training.merge_lora:run",
     result="newskills.pipelines.training.merge_lora:result",
     aliases={"input_model": "base_model", "adapter_path": "adapter"},
     examples=(

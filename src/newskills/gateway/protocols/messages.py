@@ -363,6 +363,9 @@ def _read_part(block: Row, request: ProgramRequest) -> Row | None:
     kind = block.get("type")
     if kind == "text":
         return {"type": "text", "text": shapes.text(block.get("text"), "a text block")}
+    if kind == "tool_reference":  # what a search among tools gives; their definitions come with the next request
+        name = shapes.text(block.get("tool_name"), "tool_reference.tool_name")
+        return {"type": "text", "text": f"The tool {name} can be called now."}
     source = shapes.row(block.get("source"), "a block's source")
     if kind == "image":
         if source.get("type") == "url":

@@ -59,12 +59,6 @@ class AggregatedAnswers(Struct, frozen=True, kw_only=True):
     records: int = 0
 
 
-def run(parsed: Parsed[AggregateAnswersOptions]) -> int:
-    """Run the command and return the exit code. Raises ConfigError, DataError, StorageError."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[AggregateAnswersOptions]) -> AggregatedAnswers | None:
     """Aggregate for Python, and return what was written, None for a dry run. Raises ConfigError, DataError,
     StorageError."""

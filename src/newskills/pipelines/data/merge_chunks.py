@@ -40,12 +40,6 @@ class MergedChunks(Struct, frozen=True):
     rows: int
 
 
-def run(parsed: Parsed[MergeChunksOptions]) -> int:
-    """Run the command and return the exit code. Raises as `result`."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[MergeChunksOptions]) -> MergedChunks | None:
     """Merge for Python, and return what was written, None for a dry run.
 

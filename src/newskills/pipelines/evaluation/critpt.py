@@ -45,12 +45,6 @@ class CritPtFile(Struct, frozen=True, kw_only=True):
     accuracy: Number | None = None
 
 
-def run(parsed: Parsed[CritptOptions]) -> int:
-    """Run the command and return the exit code. Raises as `result`."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
     """Write the batch, or send it and write the answer; return the file, None for a dry run.
 

@@ -43,12 +43,6 @@ class SweBenchFile(Struct, frozen=True, kw_only=True):
     ledger: Ledger = field(default_factory=Ledger)
 
 
-def run(parsed: Parsed[SweBenchOptions]) -> int:
-    """Run the command and return the exit code. Raises as `result`."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[SweBenchOptions]) -> SweBenchFile | None:
     """Export, grade or report, and return the file that was written; None for a dry run. Raises ConfigError for options
     that are missing, DataError for rows and reports."""

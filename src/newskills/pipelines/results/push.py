@@ -53,12 +53,6 @@ class Push(Struct, frozen=True, kw_only=True):
     commit: str = ""
 
 
-def run(parsed: Parsed[PushOptions]) -> int:
-    """Show what would be sent, and send it where that is told; return the exit code. Raises as `result`."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[PushOptions]) -> Push:
     """Show what would be sent, and send it where that is told; return what it is. Raises ConfigError, DataError,
     HttpError."""

@@ -125,12 +125,6 @@ def choose_gateway(options: GatewayOptions, overrides: Mapping[str, Text]) -> Ga
     )
 
 
-def run(parsed: Parsed[GatewayOptions]) -> int:
-    """Serve until it is stopped, and return the exit code. Raises as `result`."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[GatewayOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError, AuthError,
     ServerStartError."""

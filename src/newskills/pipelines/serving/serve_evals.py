@@ -174,12 +174,6 @@ class EvalPlanner:
         )
 
 
-def run(parsed: Parsed[ServeEvalsOptions]) -> int:
-    """Serve until it is stopped, and return the exit code. Raises as `result`."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError,
     UnknownNameError, AuthError, ServerStartError."""

@@ -37,12 +37,6 @@ POLICY = "policy"
 """Name of the model that is asked, which only Gym knows."""
 
 
-def run(parsed: Parsed[ServeGymOptions]) -> int:
-    """Serve until it is stopped, and return the exit code. Raises as `result`."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[ServeGymOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run and where a folder is written.
     Raises ConfigError, UnknownNameError, DataError, ServerStartError."""

@@ -35,12 +35,6 @@ from newskills.run.rewarding.server import RewardServerSettings, RewardSource, s
 DEFAULT_TOKEN_ENV = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - the name of a variable
 
 
-def run(parsed: Parsed[ServeRewardsOptions]) -> int:
-    """Serve until it is stopped, and return the exit code. Raises as `result`."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[ServeRewardsOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError,
     UnknownNameError, AuthError, ServerStartError."""

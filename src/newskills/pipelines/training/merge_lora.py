@@ -12,12 +12,6 @@ from newskills.pipelines.extras import require_train
 from newskills.pipelines.training.options import MergeOptions
 
 
-def run(parsed: Parsed[MergeOptions]) -> int:
-    """Merge the pairs and return the exit code. Raises ConfigError, DataError, StorageError."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[MergeOptions]) -> Path | None:
     """Merge the pairs and return the folder of the merged model; None for a dry run.
 

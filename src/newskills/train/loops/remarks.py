@@ -11,7 +11,8 @@ from newskills.train.loops.folder import TrainingLog
 from newskills.train.loops.groups import Group
 
 FLAT_STEPS = 20
-"""So many steps in a row whose groups all have equal rewards are told: nothing is learnt."""
+FEW = 0.05
+"""So many steps of whose groups a smaller share has rewards that differ are told: hardly anything is learnt."""
 
 
 class LossRemark:
@@ -32,20 +33,28 @@ class LossRemark:
             )
 
 
+def spread_share(folder: TrainingLog) -> float:
+    """Return the share of groups of the last `FLAT_STEPS` steps whose rewards differ; 1 where none is measured."""
+    return fmean([share for _, share in folder.scores("spread")][-FLAT_STEPS:] or [1.0])
+
+
 def flat_remark(folder: TrainingLog, step: int) -> str:
-    """Return what to change where the last `FLAT_STEPS` steps have taught nothing, else an empty text.
+    """Return what to change where the last `FLAT_STEPS` steps have taught hardly anything, else an empty text.
 
     It is told once in so many steps.
     """
-    if step == 0 or step % FLAT_STEPS:
+    if step == 0 or step % FLAT_STEPS or (spread := spread_share(folder)) >= FEW:
         return ""
-    used, correct = (dict(folder.scores(name)) for name in ("groups_used", "correct"))
-    last = range(step - FLAT_STEPS + 1, step + 1)
-    if any(used.get(number, 1.0) for number in last):
-        return ""
-    share = fmean(correct.get(number, 0.0) for number in last)
-    change = "harder problems" if share > 0.5 else "easier problems, or solved ones first (ns sft)"
+    share = fmean([value for _, value in folder.scores("correct")][-FLAT_STEPS:] or [0.0])
+    equal, learnt = "all rewards of each group were equal", "nothing"
+    if spread:
+        equal, learnt = f"the rewards of only {spread:.1%} of the groups differed", "almost nothing"
+    change = (
+        "easier problems, or fine-tune until a tenth of the samples is right (ns sft: ++epochs, ++learning_rate)"
+    )
+    if share > 0.5:
+        change = "harder problems"
     return (
-        f"In the last {FLAT_STEPS} steps all rewards of each group were equal ({share:.0%} correct), so nothing was "
-        f"learnt. Train on {change}; a larger ++group_size, a higher ++temperature and ++resample=2 also help."
+        f"In the last {FLAT_STEPS} steps {equal} ({share:.0%} correct), so {learnt} was learnt. "
+        f"Train on {change}; a larger ++group_size, a higher ++temperature and ++resample=2 also help."
     )

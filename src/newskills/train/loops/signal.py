@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.train.loops.folder import KeptStateLog, TrainingLog
+from newskills.train.loops.remarks import FEW, spread_share
 from newskills.train.loops.traces import MAX_LOGPROB_DIFF, TrainingSequence
 from newskills.train.verbs import Datum, LossConfig, LossName, LossOutput, TrainingClient
 
@@ -181,6 +182,8 @@ class StepSignal:
     def _tell_weak(self, steps: int, groups: int, scale: float) -> None:
         """Tell once that the signal is weak, and what would make it stronger."""
         if self._told or self._config.min_signal or steps < FIRST_STEPS or signal_of(groups, scale) >= WEAK:
+            return
+        if spread_share(self._folder) < FEW:  # more groups without spread are no remedy: `flat_remark` has one
             return
         self._told = groups
         more = groups_for(WEAK, scale)

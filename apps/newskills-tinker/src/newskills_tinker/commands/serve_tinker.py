@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills_tinker.running.serving import ServeTinkerOptions, result, run
+from newskills_tinker.running.serving import ServeTinkerOptions, result
 
 COMMAND = Command(
     name="serve_tinker",
@@ -12,7 +12,6 @@ COMMAND = Command(
     "models on a CPU (LoRA), without costs or an account. Saved states survive a restart. Needs "
     "newskills[train] and protobuf.",
     options=ServeTinkerOptions,
-    run=run,
     result=result,
     examples=(
         "ns serve_tinker --model=smollm2 --output_dir=tinker-states",

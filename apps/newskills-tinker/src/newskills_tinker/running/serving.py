@@ -46,12 +46,6 @@ class ServeTinkerOptions(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
-def run(parsed: Parsed[ServeTinkerOptions]) -> int:
-    """Serve until it is stopped, and return the exit code. Raises as `result`."""
-    result(parsed)
-    return 0
-
-
 def result(parsed: Parsed[ServeTinkerOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError, AuthError,
     ServerStartError."""
