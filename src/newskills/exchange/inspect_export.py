@@ -217,7 +217,9 @@ def _chat_messages(conversation: Any) -> list[Row]:
     """Return a conversation of a record as Inspect's messages, with reasoning, calls of tools and what they gave."""
     messages: list[Row] = []
     called: dict[str, str] = {}
-    for raw in conversation if isinstance(conversation, list) else ():
+    if not isinstance(conversation, list):
+        return messages
+    for raw in conversation:
         if not isinstance(raw, dict):
             continue
         role = _ROLES.get(str(raw.get("role")), "user")

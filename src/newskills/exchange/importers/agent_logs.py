@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,10 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
         raise DataError(f"{source.path} has no log of Claude Code, Codex or OpenCode.")
     imported = []
     for program, sessions in rows.items():
-        of_one = models[program]
-        origin = origin_of(FORMAT, source.path, {"model": next(iter(of_one)) if len(of_one) == 1 else None})
+        only_model: str | None = None
+        if len(models[program]) == 1:
+            (only_model,) = models[program]
+        origin = origin_of(FORMAT, source.path, {"model": only_model})
         seeds = by_seed(program, ((None, row) for row in sessions), notes)
         imported.append(ImportedBenchmark(benchmark=program, seeds=seeds, origin=origin, notes=notes))
     return imported
@@ -251,7 +253,12 @@ def _codex_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
 
 def _opencode_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
     """Yield the sessions of a database or of an exported one; those of sub-agents stand for themselves."""
-    for info, messages in _exported_sessions(file) if file.suffix == ".json" else _stored_sessions(file):
+    sessions: Iterable[tuple[Row, list[Row]]]
+    if file.suffix == ".json":
+        sessions = _exported_sessions(file)
+    else:
+        sessions = _stored_sessions(file)
+    for info, messages in sessions:
         models = {str(object_or_empty(message.get("info")).get("modelID") or "") for message in messages} - {""}
         tokens = object_or_empty(info.get("tokens"))
         cache = object_or_empty(tokens.get("cache"))
@@ -266,7 +273,8 @@ def _opencode_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]
             cost=info.get("cost"),
         )
         if row["conversation"]:
-            yield row, next(iter(models)) if len(models) == 1 else ""
+            only_model = models.pop() if len(models) == 1 else ""
+            yield row, only_model
 
 
 def _exported_sessions(file: Path) -> list[tuple[Row, list[Row]]]:

@@ -59,7 +59,9 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
             repeat = _Repeat(_seed_of(file), row.get(ROLLOUT_INDEX) or 0)
             records.setdefault(name, []).append((repeat, _rollout_record(row, notes)))
             model = object_or_empty(row.get(RESPONSE)).get("model")
-            models.setdefault(name, set()).update([model] if isinstance(model, str) else [])
+            models.setdefault(name, set())
+            if isinstance(model, str):
+                models[name].add(model)
         for row in inputs:
             expected.setdefault(_benchmark_name(row, file), []).append(_rollout_identity(row))
     if not records:
@@ -70,8 +72,10 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
         numbers = _repeat_seeds({repeat for repeat, _ in pairs})
         numbered = ((numbers[repeat], record) for repeat, record in pairs)
         seeds = by_seed(name, numbered, own, expected.get(name, ()))
-        facts = {"model": next(iter(models[name])) if len(models[name]) == 1 else None}
-        origin = origin_of(FORMAT, source.path, facts)
+        only_model = None
+        if len(models[name]) == 1:
+            (only_model,) = models[name]
+        origin = origin_of(FORMAT, source.path, {"model": only_model})
         imported.append(ImportedBenchmark(benchmark=name, seeds=seeds, origin=origin, notes=own))
     return imported
 

@@ -118,7 +118,10 @@ def words_and_marks(text: str) -> list[str]:
             start += 1
         while end > start and is_punctuation(word[end - 1]):
             end -= 1
-        tokens += [*word[:start], *([word[start:end]] if start < end else []), *word[end:]]
+        tokens += word[:start]
+        if start < end:
+            tokens.append(word[start:end])
+        tokens += word[end:]
     return tokens
 
 

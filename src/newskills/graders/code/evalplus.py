@@ -95,13 +95,10 @@ class EvalPlusGrader:
         fields = self._score_fields(extracted.code, record, passed[0])
         if PLUS in fields:
             fields[PLUS] = all(passed)
-        return Score(
-            outcome="correct" if all(passed) else "wrong",
-            fields=fields,
-            grader=self._stamp,
-            why=str(decisive),
-            cause=None if all(passed) else "model",
-        )
+        why = str(decisive)
+        if all(passed):
+            return Score(outcome="correct", fields=fields, grader=self._stamp, why=why)
+        return Score(outcome="wrong", fields=fields, grader=self._stamp, why=why, cause="model")
 
     def _no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"

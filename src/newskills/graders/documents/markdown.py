@@ -87,8 +87,10 @@ def _take_formulas(content: str, page: Page) -> str:
         )
         end = content.find(closing, at + len(opening)) if opening else -1
         if end < 0:
-            ended.update({opening} if opening else ())
-            at += not opening
+            if opening:
+                ended.add(opening)
+            else:
+                at += 1
             continue
         inner = "".join(content[at + len(opening) : end].split())
         stop = end + len(closing)

@@ -163,8 +163,9 @@ def _read_conclusion(
     if native and is_touched(tail, match.end()):
         return None
     lead = sentences.leads.search(before)
+    beginning = lead[0] if lead else clause
     affirmed = sentences.affirmed.match(tail, match.end(), match.end() + _BEHIND)
-    if sentences.denied.search(lead[0] if lead else clause):
+    if sentences.denied.search(beginning):
         return None
     if lead is None and affirmed is None:
         return None
@@ -176,7 +177,7 @@ def _read_conclusion(
         return None
     if sentences.supposed.search(before) or (lead and sentences.refused.search(before[: lead.start()])):
         return None
-    start = match.start() - len(lead[0] if lead else clause)
+    start = match.start() - len(beginning)
     end = affirmed.end() if affirmed else match.end()
     joined = letters_joined(tail, match.end(), count, sentences.grammar) - {letter}
     if joined or (affirmed and sentences.joined.search(before)):

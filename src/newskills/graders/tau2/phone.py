@@ -328,7 +328,8 @@ class Phone(ToolService):
         if name not in _PERMISSIONS:
             return f"Not done: {app_name} has no permission {name}, but {', '.join(_PERMISSIONS)}."
         app["permissions"][name] = allowed
-        return f"{app_name} {'may now' if allowed else 'may no longer'} use: {name}."
+        verb = "may now" if allowed else "may no longer"
+        return f"{app_name} {verb} use: {name}."
 
     def _permissions_of(self, app_name: str) -> str:
         app = self.device["app_statuses"].get(app_name)
@@ -375,20 +376,23 @@ class Phone(ToolService):
 
     def _status_bar(self) -> str:
         device = self.device
-        connected = device["network_technology_connected"] != "none"
         if device["airplane_mode"]:
             icons = ["airplane mode"]
         else:
             icons = [f"signal {device['network_signal_strength']}"]
-        if not device["airplane_mode"]:
-            icons += [device["network_technology_connected"]] if connected else []
-            data = connected and device["data_enabled"]
-            icons += [f"mobile data {'enabled' if data else 'disabled'}"] + (
-                ["data saver"] if data and device["data_saver_mode"] else []
-            )
+            connected = device["network_technology_connected"] != "none"
+            if connected:
+                icons.append(device["network_technology_connected"])
+            if connected and device["data_enabled"]:
+                icons.append("mobile data enabled")
+                if device["data_saver_mode"]:
+                    icons.append("data saver")
+            else:
+                icons.append("mobile data disabled")
         if device["wifi_enabled"] and device["wifi_connected"]:
             icons.append(f"Wi-Fi {device['wifi_ssid'] or ''}".strip())
-        icons += ["VPN"] if device["vpn_connected"] else []
+        if device["vpn_connected"]:
+            icons.append("VPN")
         return f"status bar: {', '.join([*icons, 'battery ' + str(device['battery_level']) + '%'])}"
 
     def _with_status_bar(self, text: str) -> str:

@@ -125,7 +125,8 @@ class _Trial:
             self.world.take(name)
         vars(sys.modules["__main__"]).clear()
         hidden = ["h5py"] if self.task["data"] else []
-        hidden += [] if "ctypes" in self.task["tests"] + self.task["head"] else ["ctypes", "_ctypes"]
+        if "ctypes" not in self.task["tests"] + self.task["head"]:
+            hidden += ["ctypes", "_ctypes"]
         self.world.hide(self.task["data"], hidden)
         self.world.remember(self._names)
 
