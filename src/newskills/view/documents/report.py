@@ -133,7 +133,7 @@ def _score_blocks(
         "score",
         "95 % interval",
         "problems",
-        "samples",
+        "samples per problem",
         "no answer",
         "truncated",
         "unscored",
