@@ -56,6 +56,10 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+PATIENT = {"CI": "true"}
+"""For tests of hypothesis that have no settings of this checkout: no deadline, since the machine may be busy."""
+
+
 def wheel_of(dist: Path, name: str = "newskills") -> Path:
     return next(dist.glob(f"{name}-*.whl"))
 
@@ -247,7 +251,7 @@ def test_a_library_as_it_is_installed_passes_its_tests(
     tests = ROOT / "libs" / name / "tests"
     where = run(sys.executable, "-c", f"import {package} as m; print(m.__file__)", PYTHONPATH=str(tmp_path))
     assert Path(where.stdout.strip()).is_relative_to(tmp_path)
-    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path))
+    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path), **PATIENT)
 
 
 @pytest.mark.nightly
@@ -261,7 +265,7 @@ def test_an_application_as_it_is_installed_passes_its_tests(
     where = run(sys.executable, "-c", f"import {package} as m; print(m.__file__)", PYTHONPATH=str(tmp_path))
     assert Path(where.stdout.strip()).is_relative_to(tmp_path)
     tests = ROOT / "apps" / name / "tests"
-    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path))
+    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path), **PATIENT)
 
 
 def test_a_checkout_brings_its_libraries_along(tmp_path: Path) -> None:
