@@ -32,11 +32,11 @@ print(msgspec.json.encode([found, probes.strongest_level(found), probes.why_not(
 # As in a container that may not make name spaces: clone and unshare with CLONE_NEW*, mount, pivot_root are refused.
 POOR = """
 column = seccomp._MACHINES[os.uname().machine][1]
-code = [seccomp._op(0x20, 0)]
-body = seccomp._check_code(seccomp._only(0, (0,), 0x7E020000)) + seccomp._op(0x06, 0x7FFF0000)
+code = [seccomp._encode_op(0x20, 0)]
+body = seccomp._check_code(seccomp._allow_only(0, (0,), 0x7E020000)) + seccomp._encode_op(0x06, 0x7FFF0000)
 for name in ("clone", "unshare"):
-    code += [seccomp._op(0x15, seccomp._NUMBERS[name][column], 0, len(body) // 8), body]
-code.append(seccomp._op(0x06, 0x7FFF0000))
+    code += [seccomp._encode_op(0x15, seccomp._NUMBERS[name][column], 0, len(body) // 8), body]
+code.append(seccomp._encode_op(0x06, 0x7FFF0000))
 code = b"".join(code)
 import ctypes
 linux.no_new_privileges()

@@ -100,7 +100,7 @@ class SciCodeGrader(CodeGrader):
         tests = [f"target = _targets[{number}]\n{case}\n" for number, case in enumerate(cases)]
         task = UnitTask(
             code=code,
-            prelude=f"{dependencies}\n{_shim_source()}\ninstall()\n_targets = {target}\n",
+            prelude=f"{dependencies}\n{_shim_source()}\ninstall_functions()\n_targets = {target}\n",
             tests="\n".join(tests),
             needs=("h5py", *imported_modules(dependencies)),
             data=(TARGETS,),
