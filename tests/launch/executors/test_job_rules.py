@@ -285,6 +285,21 @@ def test_a_signal_that_bash_ignores_while_it_sets_its_traps_comes_again(tmp_path
     until(lambda: executor.state([handle]) == {handle: "cancelled"}, "the end of the job")
 
 
+def test_a_signal_that_is_lost_after_the_start_is_made_up_for(tmp_path: Path) -> None:
+    """One that comes just before bash waits for its children is seen only when one of them ends."""
+    executor = processes(tmp_path)
+    folder = executor.prepare(job("j", client("main", STAY)))
+    script = Path(folder.path, "job.sh")
+    text = script.read_text()
+    lost = text.replace("    trap 'interrupted TERM' TERM\n", "    trap : TERM\n")
+    assert lost != text
+    script.write_text(lost)
+    handle = executor.start(folder)
+    until(Path(handle, "job.started").exists, "the start")
+    executor.cancel([handle])
+    until(lambda: executor.state([handle]) == {handle: "cancelled"}, "the end of the job")
+
+
 def hurried(folder: Path, work: Job, name: str, old: str, new: str) -> tuple[str, Path, float]:
     """Runs a job with one number of its script changed: nobody wants to wait half a minute in a test."""
     executor = processes(folder)

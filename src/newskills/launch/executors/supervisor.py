@@ -53,7 +53,7 @@ class JobSupervisor:
         self.job = 0
         self.cancelled = False
         self.waiting = False
-        self.sent_early = False
+        self.told = False
 
     def start(self) -> int:
         """Start the supervising process and return."""
@@ -88,23 +88,19 @@ class JobSupervisor:
         self.pass_on(number, frame)
 
     def pass_on(self, number: int, frame: Any) -> None:
-        self.sent_early = not self.script_has_started()
-        self.send_term()
+        self.told = True
+        self.send(signal.SIGTERM)
 
-    def send_again(self, number: int, frame: Any) -> None:
-        """Send TERM once more to a job.sh that got it before its traps were set: while bash sets a trap, it ignores
-        that signal. Twice does no harm then: no command has been started."""
-        if self.sent_early and self.script_has_started():
-            self.sent_early = False
-            self.send_term()
+    def remind(self, number: int, frame: Any) -> None:
+        """Tell job.sh again that it is to stop: bash ignores TERM while it sets a trap for it, and one that comes just
+        before it waits for its children only when one ends. URG does nothing where TERM has been seen."""
+        if self.told:
+            self.send(signal.SIGURG)
 
-    def script_has_started(self) -> bool:
-        return os.path.exists(f"{self.folder}/job.started")
-
-    def send_term(self) -> None:
+    def send(self, number: signal.Signals) -> None:
         if self.job:
             with contextlib.suppress(ProcessLookupError):  # its end may be known already, and not yet noted
-                os.kill(self.job, signal.SIGTERM)
+                os.kill(self.job, number)
 
     def run(self) -> None:
         tick()
@@ -189,7 +185,7 @@ class JobSupervisor:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
         tick()
         self.job = 0
-        signal.signal(signal.SIGALRM, self.send_again)
+        signal.signal(signal.SIGALRM, self.remind)
         self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
         os._exit(0)
 
@@ -240,7 +236,7 @@ class AttachedSupervisor(JobSupervisor):
             signal.pthread_sigmask(signal.SIG_SETMASK, ())  # of Ray's workers, which block some
             self.forget()
             tick()
-            signal.signal(signal.SIGALRM, self.send_again)
+            signal.signal(signal.SIGALRM, self.remind)
             if os.getppid() == self.above:
                 self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
         except Abandoned:
@@ -255,9 +251,7 @@ class AttachedSupervisor(JobSupervisor):
             raise Abandoned
 
     def warn(self, number: int, frame: Any) -> None:
-        if self.job:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.job, signal.SIGUSR1)
+        self.send(signal.SIGUSR1)
 
 
 def tick() -> None:
