@@ -28,7 +28,8 @@ Place = int | str
 """Where a row stands in its file: the number of a line, or words."""
 
 COMPRESSED_SUFFIXES = (".gz", ".zst")
-TABLE_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+TABLE_SEPARATORS = {".csv": "", ".tsv": "\t"}
+"""End of a name → what separates cells; empty: what the first line tells."""
 _SEPARATORS_OF_PROGRAMS = (",", ";", "\t")
 """What programs write between the cells of a `.csv` file: Excel uses `;` where a comma stands in numbers."""
 ROW_FILE_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".csv", ".tsv", ".parquet")
@@ -183,7 +184,7 @@ def _table_of(path: Path) -> TableForm | None:
         suffixes.pop()
     if not suffixes or suffixes[-1] not in TABLE_SEPARATORS:
         return None
-    return TableForm("" if suffixes[-1] == ".csv" else TABLE_SEPARATORS[suffixes[-1]], strict=True)
+    return TableForm(TABLE_SEPARATORS[suffixes[-1]], strict=True)
 
 
 def _converted_lines(
