@@ -167,14 +167,22 @@ def mean_lift(some: Sequence[Cell], state: State = "kept") -> tuple[float, float
 
 
 def tabled(every: Sequence[Cell]) -> str:
-    """A table of the seeds that were fixed first; where there are more, one of all seeds of the tasks that have
-    them."""
+    """A table of the seeds that were fixed first; where there are more, one of all seeds of the tasks that have them;
+    and TRL beside ours, where both have run."""
     tables = [_table([cell for cell in every if cell.seed in SEEDS])]
     if any(cell.seed in ADDED_SEEDS for cell in every):
         tables += [
             f"With seeds {' and '.join(map(str, ADDED_SEEDS))}, which were added later:",
             _table([cell for cell in every if cell.backend == "cpu" and cell.task in ADDED_TO]),
         ]
+    by_key = {cell.key: cell for cell in every}
+    pairs = [
+        (by_key[task, "cpu", seed], cell)
+        for (task, backend, seed), cell in by_key.items()
+        if backend == "trl" and (task, "cpu", seed) in by_key
+    ]
+    if pairs:
+        tables += ["TRL beside ours, from the same start and with as many samples:", _pairs_table(pairs)]
     return "\n\n".join(tables)
 
 
@@ -199,6 +207,19 @@ def _table(every: Sequence[Cell]) -> str:
             f"{drawn_samples:,} |"
         )
     return "\n".join(lines)
+
+
+def _pairs_table(pairs: Sequence[tuple[Cell, Cell]]) -> str:
+    """A line for each task and seed: what ours kept and what TRL ended with, in percent."""
+    lines = ["| task | seed | start | ns grpo, kept | TRL, last | ns grpo less TRL |", "|---|---|---|---|---|---|"]
+    differences = []
+    for own, other in pairs:
+        start, kept, last = (
+            100 * right / own.problems for right in (own.before, own.right("kept"), other.right("last"))
+        )
+        differences.append(kept - last)
+        lines.append(f"| {own.task} | {own.seed} | {start:.1f} | {kept:.1f} | {last:.1f} | {kept - last:+.1f} |")
+    return "\n".join([*lines, f"| mean | | | | | {fmean(differences):+.1f} |"])
 
 
 def _each(some: Sequence[Cell], state: State) -> str:

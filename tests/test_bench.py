@@ -249,6 +249,7 @@ def test_what_runs_keep_becomes_a_table_and_a_picture() -> None:
     each = f"+20.0 ({mcnemar(0, 20):.1g}), +30.0 ({mcnemar(0, 30):.1g}) | 1, 1↩ | -10.0 ({mcnemar(10, 0):.1g})"
     assert f"{each}, +30.0 ({mcnemar(0, 30):.1g}) | 1,280 |" in shown[2]
     assert "| TRL | 1 | 40.0 % | 28.0 % | -12.0 [" in shown[3]
+    assert shown[-2:] == ["| sums | 0 | 40.0 | 60.0 | 28.0 | +32.0 |", "| mean | | | | | +32.0 |"]
     lift, low, high = mean_lift(runs[:2])
     alone = cell("cpu", 0, 65, 65).lift()
     assert lift == 25.0

@@ -20,7 +20,7 @@ from newskills.train.loops.grpo import grpo
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.sft import SftConfig, sft
-from newskills.train.loops.stepping import Hooks
+from newskills.train.loops.stepping import Hooks, Progress
 from newskills.train.settings import EvalSettings
 
 COUNT = 60
@@ -180,6 +180,22 @@ def test_a_run_that_went_back_resumes_as_if_it_had_not_been_stopped(
     assert fine_tuned(model, tmp_path / "parts", right(found[asked:], returns=1), steps=10)[0]
     assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
     assert rates(tmp_path / "parts", 10) == pytest.approx([1] * 8 + [0.25] * 2)
+
+
+def test_a_run_that_was_killed_while_it_waited_looks_again(model: Path, tmp_path: Path) -> None:
+    """What was written after the last checkpoint, of step 2, is gone with what it said of a loss."""
+    found = [START, SAME | {40}, HARMED, RECOVERING, RECOVERING, START]
+    assert fine_tuned(model, tmp_path / "whole", right(found, returns=1), steps=10)[0]
+
+    def end(progress: Progress) -> None:
+        if progress.done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fine_tuned(model, tmp_path / "parts", right(found[:3], returns=1), steps=10, on_step=end)
+    assert waited(tmp_path / "parts") == [4]
+    assert fine_tuned(model, tmp_path / "parts", right(found[2:], returns=1), steps=10)[0]
+    assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
 
 
 class Onward:
