@@ -99,7 +99,7 @@ def ours(protocol: ProgramProtocol, stream: bytes, hear: HearPiece | None = None
                 event = anthropic_wire._read_event(data, HERE)
                 anthropic_wire._merge_event(answer, event, HERE)
                 if hear is not None:
-                    anthropic_wire._tell(hear, answer, event)
+                    anthropic_wire._report_event(hear, answer, event)
             for block in answer.content:
                 if isinstance(text := block.pop("partial_json", None), str):
                     block["input"] = call_arguments(text)
@@ -109,7 +109,7 @@ def ours(protocol: ProgramProtocol, stream: bytes, hear: HearPiece | None = None
             begun = len(gemini_wire._parts_of(whole))
             gemini_wire._merge_piece(whole, gemini_wire._answers.decode(data))
             if hear is not None:
-                gemini_wire._tell(hear, whole, begun)
+                gemini_wire._report_parts(hear, whole, begun)
         return gemini_wire.reply_of(whole, HERE)
 
     return asyncio.run(read())

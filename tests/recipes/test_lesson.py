@@ -23,7 +23,7 @@ from newskills.recipes.lesson import (
 )
 from newskills.run.grade import grade_rows
 from newskills.run.rewarding.graders import BatchGrader
-from newskills.run.training.skill import accepted
+from newskills.run.training.skill import select_accepted
 from newskills.run.training.steps_shown import StepReporter
 from newskills.train.settings import TrainerSettings
 
@@ -58,10 +58,10 @@ def test_rewards_are_the_verdicts_of_an_evaluation() -> None:
 def test_the_filter_keeps_what_the_grader_accepts() -> None:
     answers = [row["expected_answer"] if index % 3 else "no idea" for index, row in enumerate(ROWS)]
     with BatchGrader("exact", {}) as verdict:
-        kept = accepted(ROWS, answers, verdict)
+        kept = select_accepted(ROWS, answers, verdict)
         assert [row["id"] for row, _ in kept] == [row["id"] for index, row in enumerate(ROWS) if index % 3]
         with pytest.raises(DataError, match="accepts none"):
-            accepted(ROWS, ["?"] * len(ROWS), verdict)
+            select_accepted(ROWS, ["?"] * len(ROWS), verdict)
 
 
 def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from newskills.models import MODELS, REMOVED
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT
 from newskills.models.serving import SERVERS, ServeSpec
 from newskills.models.serving.gpus import visible_gpus
-from newskills.models.serving.spec import DEFAULT_SLOTS, told
+from newskills.models.serving.spec import DEFAULT_SLOTS, argument_value
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import ModelOptions, WorkOptions
 from newskills.pipelines.placement.cluster import cluster_of
@@ -154,7 +154,7 @@ def _further(count: int, host: ServeSpec | None) -> dict[str, ServeSpec]:
             f"--num_servers={count} starts servers, but the model is served elsewhere.",
             hint="Give all addresses: --server_address=http://one:8000,http://two:8000",
         )
-    if told(host, "--port") is not None:
+    if argument_value(host, "--port") is not None:
         raise ConfigError("--num_servers needs a free port for each server.", hint="Leave out --port.")
     return {f"{REPLICA}{number}": host for number in range(1, count)}
 

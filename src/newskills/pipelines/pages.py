@@ -18,7 +18,7 @@ from newskills.config.layers import explain
 from newskills.models.kinds import MODELS
 from newskills.pipelines.options import WorkOptions
 from newskills.run.engine.build import thinking_limits
-from newskills.run.engine.execute import preview
+from newskills.run.engine.execute import preview_request
 from newskills.run.planning.plan import PlannedUnit
 from newskills.run.planning.spec import UnitResult
 
@@ -100,7 +100,7 @@ def _first_prompt(unit: PlannedUnit) -> str:
     """Return the first prompt, or why it is not known yet."""
     try:
         with installing_nothing():
-            return prompt_text(preview(unit.unit))
+            return prompt_text(preview_request(unit.unit))
     except NotInstalledError as error:
         return f"(not known yet: {error})"
 

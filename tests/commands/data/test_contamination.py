@@ -7,7 +7,7 @@ from tests.commands.running import ns, rows_of, write
 from tests.conftest import FakeServerFactory
 from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Script
 
-from newskills.solve.judges.contamination import same
+from newskills.solve.judges.contamination import read_same_verdict
 
 TRAIN = [{"problem": text} for text in ("Add 1 and 2.", "Add 3 and 4.", "Add 5 and 6.", "Add 7 and 8.")]
 TEST = [{"problem": text} for text in ("Sum of 1 and 2?", "Sum of 4 and 3?", "Sum of 6 and 6?", "A new one")]
@@ -109,7 +109,7 @@ def test_rows_that_do_not_fit_are_refused(
     ],
 )
 def test_verdicts(text: str, verdict: bool | None) -> None:
-    assert same(text) is verdict
+    assert read_same_verdict(text) is verdict
 
 
 def test_training_data_is_cleaned_of_what_the_judge_called_the_same(

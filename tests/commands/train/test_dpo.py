@@ -14,7 +14,7 @@ from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.records import Row
 from newskills.base.store import read_rows, write_rows
-from newskills.run.training.preferences import displacement
+from newskills.run.training.preferences import displacement_warning
 
 FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4", "++learning_rate=0.02"]
 TEXTS = [{"prompt": f"AB{n}", "chosen": f"{n}BA<|end|>", "rejected": f"B{n}<|end|>"} for n in range(8)]
@@ -128,9 +128,9 @@ def test_correct_replies_are_paired_with_wrong_ones_to_the_same_problem(place: P
 def test_chosen_replies_that_became_less_likely_are_told(tmp_path: Path) -> None:
     rows = [{"step": step, "rewards/chosen": value} for step, value in enumerate((9.0, *[-0.2] * 9, -0.7), 1)]
     write_rows(tmp_path / "metrics.jsonl", rows)
-    assert "rewards/chosen -0.25 in the last 10 steps" in displacement(tmp_path / "metrics.jsonl")
+    assert "rewards/chosen -0.25 in the last 10 steps" in displacement_warning(tmp_path / "metrics.jsonl")
     write_rows(tmp_path / "metrics.jsonl", [*rows, {"step": 12, "rewards/chosen": 9.0}])
-    assert displacement(tmp_path / "metrics.jsonl") == ""
+    assert displacement_warning(tmp_path / "metrics.jsonl") == ""
 
 
 def test_dry_run_reads_no_model(place: Path) -> None:

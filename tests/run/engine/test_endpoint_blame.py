@@ -14,7 +14,7 @@ from tests.server import Answer, Fault, Latency, Script
 
 from newskills.base.records import Ledger, Report, Score
 from newskills.run.engine.grader_pool import verdict_fields
-from newskills.run.reporting.tables import render
+from newskills.run.reporting.tables import render_tables
 
 FILTER_BODY = json.dumps(
     {"choices": [{"index": 0, "message": {"role": "assistant", "content": ""}, "finish_reason": "content_filter"}]}
@@ -127,7 +127,7 @@ def test_a_content_filter_has_a_cause_of_its_own(
 def test_the_table_shows_what_a_filter_took() -> None:
     causes, finishes = {"model": 60, "content_filter": 23}, {"stop": 70, "length": 7, "content_filter": 23}
     ledger = Ledger(correct=17, wrong=60, unscored=23, causes=causes, finish_reasons=finishes)
-    shown = render([Report(benchmark="sums", modes={"pass@1": {"num_entries": 100}}, ledger=ledger)])
+    shown = render_tables([Report(benchmark="sums", modes={"pass@1": {"num_entries": 100}}, ledger=ledger)])
     assert "(23.0% lost: content_filter 23)" in shown
     assert "unscored: 23 of 100 samples (23.00%): content_filter 23" in shown
     assert "finish reasons: stop 70, content_filter 23, length 7" in shown

@@ -13,7 +13,7 @@ from tests.server import Answer, Fault, Latency, Script
 from newskills.base.errors import ConfigError, DataError, LockedError, StorageError
 from newskills.base.records import Request, Sample
 from newskills.base.store import hold_lock
-from newskills.run.engine.execute import preview
+from newskills.run.engine.execute import preview_request
 from newskills.solve.chat import ChatSolver
 
 ECHO = Script(answer=Answer(kind="echo"))
@@ -426,10 +426,10 @@ def test_the_first_prompt_can_be_seen_without_asking(tmp_path: Path, fake_server
     server = fake_server(ECHO)
     write_input(tmp_path, 6)
     unit = make_unit(tmp_path, server.base_url)
-    request = preview(unit, environ={})
+    request = preview_request(unit, environ={})
     assert request.messages is not None
     assert request.messages[0].content == "What is 0 + 1?"
-    assert preview(changed(unit, max_samples=0), environ={}) == request
+    assert preview_request(changed(unit, max_samples=0), environ={}) == request
     assert server.records == []
     assert not (tmp_path / "out").exists()
 

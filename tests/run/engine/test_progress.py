@@ -12,12 +12,12 @@ from tests.conftest import FakeServerFactory
 from tests.run.support import make_unit, run_and_listen, write_input
 from tests.server import Fault, Script
 
-from newskills.run.engine.progress import Progress, Snapshot, describe, format_duration
+from newskills.run.engine.progress import Progress, Snapshot, describe_progress, format_duration
 
 
 def test_the_line_says_what_is_known_and_nothing_else() -> None:
     short = Snapshot(rows=10, done=4, fresh=2)
-    assert describe(short, 4.0) == "4/10 rows · 0.5 rows/s"
+    assert describe_progress(short, 4.0) == "4/10 rows · 0.5 rows/s"
     full = Snapshot(
         rows=5000,
         done=4000,
@@ -31,20 +31,20 @@ def test_the_line_says_what_is_known_and_nothing_else() -> None:
         errors={"timeout": 1, "rate limit": 2},
         unscored={"provider": 2},
     )
-    assert describe(full, 2.0) == (
+    assert describe_progress(full, 2.0) == (
         "4,000/5,000 rows · 1,500.0 rows/s · 5 min left · 12,345 tokens (4,500/s) · 60 of 64 in flight · cost 1.24"
         " · 3 retries (rate limit 2, timeout 1) · 2 unscored (provider 2)"
     )
     ended = Snapshot(rows=5000, done=40, fresh=40, left=20_000.0, in_flight=6, concurrency=64, stopping=True)
-    assert describe(ended, 4.0) == "40/5,000 rows · 10.0 rows/s · stopping · 6 of 64 in flight"
-    assert describe(Snapshot(rows=3, done=0, fresh=0), 0.0) == "0/3 rows · 0.0 rows/s"
+    assert describe_progress(ended, 4.0) == "40/5,000 rows · 10.0 rows/s · stopping · 6 of 64 in flight"
+    assert describe_progress(Snapshot(rows=3, done=0, fresh=0), 0.0) == "0/3 rows · 0.0 rows/s"
 
 
 def test_while_the_first_reply_is_awaited_it_says_so_and_how_long() -> None:
     first = Snapshot(
         rows=300, done=100, fresh=0, waiting=True, in_flight=16, concurrency=16, errors={"timeout": 1}
     )
-    assert describe(first, 40.0) == (
+    assert describe_progress(first, 40.0) == (
         "100/300 rows · waiting for the first reply, 40 s; 16 in flight · 1 retry (timeout 1)"
     )
 
@@ -116,7 +116,7 @@ def test_quiet_runs_still_speak_up() -> None:
 
 
 def test_a_pause_says_until_when() -> None:
-    text = describe(Snapshot(rows=10, done=4, fresh=4, paused_for=3.0, waiting=True), 4.0)
+    text = describe_progress(Snapshot(rows=10, done=4, fresh=4, paused_for=3.0, waiting=True), 4.0)
     assert re.fullmatch(
         r"4/10 rows · paused by the server until (\d\d\d\d-\d\d-\d\d )?\d\d:\d\d(:\d\d)? \(Retry-After\)", text
     )

@@ -13,7 +13,7 @@ from newskills.base.errors import ConnectError, HttpError, RateLimitError, Reque
 from newskills.base.records import Reply, Request
 from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.endpoint import Endpoint
-from newskills.run.engine.progress import SlowRequests, Snapshot, describe
+from newskills.run.engine.progress import SlowRequests, Snapshot, describe_progress
 from newskills.run.engine.waits import RequestInFlight
 
 
@@ -162,9 +162,9 @@ def test_a_long_answer_among_short_ones_is_not_lost(monkeypatch: pytest.MonkeyPa
 
 def test_the_line_tells_of_the_slowest() -> None:
     last = Snapshot(rows=100, done=99, fresh=99, slow=SlowRequests(1, 720.0, 1980.0))
-    assert describe(last, 720.0) == "99/100 rows · 0.1 rows/s · 1 row waits 12 min; gives up in 33 min"
+    assert describe_progress(last, 720.0) == "99/100 rows · 0.1 rows/s · 1 row waits 12 min; gives up in 33 min"
     some = Snapshot(rows=100, done=50, fresh=50, left=100.0, slow=SlowRequests(2, 720.0, 1980.0))
-    assert describe(some, 100.0) == (
+    assert describe_progress(some, 100.0) == (
         "50/100 rows · 0.5 rows/s · 2 min left · 2 rows wait, the oldest 12 min; gives up in 33 min"
     )
 

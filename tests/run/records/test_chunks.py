@@ -17,7 +17,7 @@ from tests.run.support import make_unit, names, records, run, write_input
 from tests.server import Answer, Script
 
 from newskills.base.errors import DataError, LockedError
-from newskills.run.engine.execute import check, preview
+from newskills.run.engine.execute import check_unit, preview_request
 from newskills.run.planning.spec import RunSpec
 from newskills.run.records.chunks import merge_chunks, merge_if_complete
 from newskills.run.records.paths import chunk_path, done_path, output_name
@@ -63,8 +63,8 @@ def test_an_empty_chunk_is_a_chunk(tmp_path: Path, fake_server: FakeServerFactor
     server = fake_server(ECHO)
     write_input(tmp_path, 1)
     empty, full = (make_unit(tmp_path, server.base_url, num_chunks=2, chunk_id=k) for k in (1, 0))
-    check(empty, environ={})
-    assert preview(empty, environ={}).messages == preview(full, environ={}).messages
+    check_unit(empty, environ={})
+    assert preview_request(empty, environ={}).messages == preview_request(full, environ={}).messages
     assert run(empty).exit_code == 0
     assert empty.paths.output.read_bytes() == b""
     assert empty.paths.done.exists()
@@ -72,7 +72,7 @@ def test_an_empty_chunk_is_a_chunk(tmp_path: Path, fake_server: FakeServerFactor
     assert len(records(full.merged)) == 1
     (tmp_path / "input.jsonl").write_text("")
     with pytest.raises(DataError, match="is empty"):
-        check(empty, environ={})
+        check_unit(empty, environ={})
 
 
 def test_processes_that_finish_together_merge_once(tmp_path: Path, fake_server: FakeServerFactory) -> None:

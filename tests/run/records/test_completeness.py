@@ -23,7 +23,7 @@ from newskills.run.records.completeness import (
     row_count,
     take_over,
 )
-from newskills.run.records.rows import scan
+from newskills.run.records.rows import scan_rows
 from newskills.run.records.state import load_state
 from newskills.run.reporting.summarize import SummaryOptions, summarize_files
 
@@ -257,7 +257,7 @@ def test_what_is_taken_over_is_counted_and_what_has_changed_is_set_aside(unit: U
     unit.merged.write_bytes(data)
     for path in (unit.paths.grades, unit.paths.grades_index, unit.paths.index):
         path.touch()
-    source = scan(Path(unit.config.input_file))
+    source = scan_rows(Path(unit.config.input_file))
     assert take_over(unit, source, range(ROWS), frozenset({"outcome"}), "0123abcd") == ROWS - 1
     kept = records(unit.paths.log)
     assert [row["_async_position"] for row in kept] == [p for p in range(ROWS) if p != 7]
@@ -270,7 +270,7 @@ def test_what_is_taken_over_is_counted_and_what_has_changed_is_set_aside(unit: U
 
 def test_where_nothing_is_left_there_is_no_log(unit: Unit) -> None:
     unit.merged.write_text("no JSON\n" * ROWS)
-    source = scan(Path(unit.config.input_file))
+    source = scan_rows(Path(unit.config.input_file))
     assert take_over(unit, source, range(ROWS), frozenset(), "0123abcd") == 0
     assert (unit.paths.log.exists(), unit.paths.output.exists(), unit.paths.done.exists()) == (False, False, False)
 
@@ -281,7 +281,7 @@ def test_damaged_bytes_that_cannot_be_set_aside_stop_the_run(unit: Unit) -> None
     unit.merged.write_bytes(data)
     unit.paths.damaged.mkdir()
     with pytest.raises(StorageError, match=r"output\.jsonl-damaged"):
-        take_over(unit, scan(Path(unit.config.input_file)), range(ROWS), frozenset(), "0123abcd")
+        take_over(unit, scan_rows(Path(unit.config.input_file)), range(ROWS), frozenset(), "0123abcd")
     assert unit.merged.read_bytes() == data
 
 

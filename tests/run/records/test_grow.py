@@ -17,7 +17,7 @@ from newskills.run.engine.preflight import asks_nothing
 from newskills.run.planning.spec import Unit
 from newskills.run.records.grow import KeptRows, keep_answers
 from newskills.run.records.log import log_line
-from newskills.run.records.rows import scan
+from newskills.run.records.rows import scan_rows
 from newskills.run.records.state import load_state
 
 ECHO = Script(
@@ -146,7 +146,7 @@ def test_a_kill_behind_the_log_and_before_the_state_loses_nothing(
     write_input(tmp_path, ROWS + 2)
     state = load_state(unit.paths.state)
     assert state is not None
-    source = scan(Path(unit.config.input_file))
+    source = scan_rows(Path(unit.config.input_file))
     assert keep_answers(unit, source, range(source.rows), frozenset(state.grade_fields), "0" * 8) is not None
     unit.paths.done.touch()
     assert run(unit).exit_code == 0
@@ -180,7 +180,7 @@ def test_a_file_that_is_gone_keeps_nothing(unit: Unit, tmp_path: Path) -> None:
 def test_half_of_the_answers_must_be_kept(unit: Unit, other: int, kept: bool) -> None:
     rewrite(unit, [problem(i + 50 * (i < other)) for i in range(ROWS)])
     before = unit.paths.output.read_bytes()
-    source = scan(Path(unit.config.input_file))
+    source = scan_rows(Path(unit.config.input_file))
     found = keep_answers(unit, source, range(ROWS), frozenset(), "0123abcd")
     assert found == (KeptRows(before=ROWS, kept=ROWS - other) if kept else None)
     assert unit.paths.done.exists() is not kept
@@ -193,7 +193,7 @@ def test_half_of_the_answers_must_be_kept(unit: Unit, other: int, kept: bool) ->
 def test_what_was_asked_is_kept_with_the_answer(unit: Unit) -> None:
     """The log names the request; only the hash of the settings is today's."""
     row = records(unit.merged)[0]
-    source = scan(Path(unit.config.input_file))
+    source = scan_rows(Path(unit.config.input_file))
     rows = {sample.position: sample.id for sample in source.samples(range(2))}
     lines = [log_line({**row, **problem(i), "id": rows[i]}, "_async_position", i, f"key{i}", "ff") for i in rows]
     unit.paths.log.write_bytes(b"garbage\n".join(lines))

@@ -27,7 +27,7 @@ from newskills.run.engine.unit import UnitRun
 from newskills.run.records.input_map import keep_input, read_input
 from newskills.run.records.log import GradeLine, content_key, log_line
 from newskills.run.records.log_index import GradesFile, IndexFile, LogIndex, RecordKeys
-from newskills.run.records.rows import Input, scan
+from newskills.run.records.rows import Input, scan_rows
 
 POSITION, SETTINGS = "_async_position", "0123abcd"
 ROWS = 900
@@ -164,7 +164,7 @@ def test_a_large_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("newskills.run.records.input_map._SETTLED_SECONDS", -1.0)
     first = read_input(path, tmp_path)
     keep_input(first, tmp_path)
-    monkeypatch.setattr("newskills.run.records.input_map.scan", None)
+    monkeypatch.setattr("newskills.run.records.input_map.scan_rows", None)
     again = read_input(path, tmp_path)
     assert (again.rows, again.digest, again.distinct, again.marks) == (ROWS, first.digest, True, first.marks)
     parts = [range(3), range(255, 259), range(700, 701)]
@@ -186,7 +186,7 @@ def test_an_input_that_changed_is_read_again(tmp_path: Path, monkeypatch: pytest
     digest = source.digest
     path.write_text(path.read_text().replace("What", "Whom"))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert read_input(path, tmp_path).digest == scan(path).digest != digest
+    assert read_input(path, tmp_path).digest == scan_rows(path).digest != digest
     path.unlink()
     with pytest.raises(DataError, match="There is no file"):
         read_input(path, tmp_path)
@@ -327,7 +327,9 @@ def test_what_was_kept_on_a_machine_with_another_order_of_bytes_is_not_used(
     monkeypatch.setattr("newskills.run.records.input_map._SETTLED_SECONDS", -1.0)
     path = write_input(tmp_path, 20)
     keep_input(read_input(path, tmp_path), tmp_path)
-    monkeypatch.setattr("newskills.run.records.input_map.scan", lambda path, distinct: pytest.fail("it is read"))
+    monkeypatch.setattr(
+        "newskills.run.records.input_map.scan_rows", lambda path, distinct: pytest.fail("it is read")
+    )
     assert read_input(path, tmp_path).rows == 20
     monkeypatch.setattr("sys.byteorder", "other")
     with pytest.raises(pytest.fail.Exception):

@@ -11,7 +11,7 @@ from tests.base.reading.row_forms import FORMS
 
 from newskills.base.errors import DataError
 from newskills.base.store import file_digest
-from newskills.run.records.rows import chunk_bounds, content_id, scan
+from newskills.run.records.rows import chunk_bounds, content_id, scan_rows
 
 
 def write(folder: Path, *rows: object) -> Path:
@@ -21,7 +21,7 @@ def write(folder: Path, *rows: object) -> Path:
 
 
 def ids(path: Path) -> list[str]:
-    found = scan(path)
+    found = scan_rows(path)
     return [sample.id for sample in found.samples(range(found.rows))]
 
 
@@ -43,7 +43,7 @@ def test_equal_rows_are_numbered(tmp_path: Path) -> None:
 
 def test_ids_that_are_not_unique_give_way_to_content(tmp_path: Path) -> None:
     path = write(tmp_path, {"id": "x", "a": 1}, {"id": "x", "a": 2}, {"id": "y"}, {"id": True})
-    found = scan(path)
+    found = scan_rows(path)
     samples = list(found.samples(range(found.rows)))
     assert len({sample.id for sample in samples}) == 4
     assert samples[0].id == content_id({"id": "x", "a": 1})
@@ -54,12 +54,12 @@ def test_ids_that_are_not_unique_give_way_to_content(tmp_path: Path) -> None:
 def test_blank_lines_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_text('{"a":1}\n\n{"a":2}\n   \n')
-    found = scan(path)
+    found = scan_rows(path)
     assert [s.position for s in found.samples(range(found.rows))] == [0, 1]
 
 
 def test_positions_begin_at_the_chunk(tmp_path: Path) -> None:
-    found = scan(write(tmp_path, *({"n": n} for n in range(5))))
+    found = scan_rows(write(tmp_path, *({"n": n} for n in range(5))))
     assert [(s.position, s.row["n"]) for s in found.samples(range(2, 4))] == [(0, 2), (1, 3)]
 
 
@@ -77,23 +77,23 @@ def test_bad_files_are_refused(tmp_path: Path, content: bytes, says: str) -> Non
     path = tmp_path / "in.jsonl"
     path.write_bytes(content)
     with pytest.raises(DataError, match=says):
-        scan(path)
+        scan_rows(path)
 
 
 def test_a_file_that_is_known_to_be_distinct_is_not_decoded(tmp_path: Path) -> None:
     path = write(tmp_path, {"id": 1}, {"id": 2})
-    found = scan(path)
+    found = scan_rows(path)
     assert (found.distinct, found.digest) == (True, file_digest(path))
     path.write_text("no JSON\n" * 2)
-    assert scan(path, (file_digest(path), 2)).rows == 2
+    assert scan_rows(path, (file_digest(path), 2)).rows == 2
     with pytest.raises(DataError, match="invalid JSON"):
-        scan(path, (found.digest, 2))
-    assert not scan(write(tmp_path, {"id": 1}, {"id": 1, "a": 2})).distinct
+        scan_rows(path, (found.digest, 2))
+    assert not scan_rows(write(tmp_path, {"id": 1}, {"id": 1, "a": 2})).distinct
 
 
 def test_lines_that_are_passed_over_are_not_decoded(tmp_path: Path) -> None:
     path = write(tmp_path, {"id": 1}, {"id": 2})
-    found = scan(path)
+    found = scan_rows(path)
     path.write_text('\nno JSON\n{"id": 2}\n')
     first, second = found.lines(range(2))
     assert (second.place, second.at, second.position, found.sample(second).id) == (3, 1, 1, "2")
@@ -104,7 +104,7 @@ def test_lines_that_are_passed_over_are_not_decoded(tmp_path: Path) -> None:
 def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
     write(tmp_path, {"a": 1})
     with pytest.raises(DataError, match=r"There is no file .*test\.jsonl.*in\.jsonl"):
-        scan(tmp_path / "test.jsonl")
+        scan_rows(tmp_path / "test.jsonl")
 
 
 @given(st.integers(0, 200), st.integers(1, 20))
@@ -129,11 +129,11 @@ FORMED = [{"id": f"row-{n}", "problem": f"Zeile {n}\n“{'x' * n}”"} for n in 
 def test_rows_of_every_form_are_read_from_any_place_and_in_any_order(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(FORMS[name](FORMED))
-    found = scan(path)
+    found = scan_rows(path)
     assert (found.rows, found.distinct, found.digest) == (600, True, file_digest(path))
     assert [sample.row for sample in found.samples(range(300, 590))] == FORMED[300:590]
     order = [7, 0, 280, 3]
     drawn = [found.sample(line) for line in found.lines(range(300, 590), order)]
     assert [sample.row for sample in drawn] == [FORMED[300 + position] for position in order]
     assert [sample.position for sample in drawn] == order
-    assert scan(path, (found.digest, 600)).digest == found.digest
+    assert scan_rows(path, (found.digest, 600)).digest == found.digest

@@ -11,7 +11,7 @@ from tests.commands.running import ns
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import write_json, write_rows
-from newskills.run.reporting.results import chunk_files, discover
+from newskills.run.reporting.results import chunk_files, list_results
 from newskills.run.reporting.summarize import SummaryOptions, summarize
 
 NAMES = ("{stem}-chunk{k}.jsonl", "{stem}_chunk_{k}.jsonl")
@@ -41,7 +41,7 @@ def test_they_are_summarised_as_one_file(tmp_path: Path, name: str) -> None:
     chunked(folder, name)
     record(folder, 3, 36)
     write_rows(folder / "output-rs1.jsonl", graded(0, 36))
-    (found,) = discover(tmp_path)
+    (found,) = list_results(tmp_path)
     assert [file.name for file in found.files] == ["output-rs0.jsonl", "output-rs1.jsonl"]
     (report,) = summarize(tmp_path, None, SummaryOptions()).reports
     mode = report.modes["pass@1[avg-of-2]"]
@@ -69,10 +69,10 @@ def test_a_gap_is_refused(tmp_path: Path) -> None:
 def test_a_run_that_goes_on_is_not_scored_by_its_first_chunks(tmp_path: Path) -> None:
     folder = tmp_path / "eval-results" / "gsm8k"
     chunked(folder, NAMES[1], sizes=(3, 3))
-    assert discover(tmp_path)[0].files == (), "nothing says that these are all"
+    assert list_results(tmp_path)[0].files == (), "nothing says that these are all"
     record(folder, 3, 9)
-    assert discover(tmp_path)[0].files == ()
+    assert list_results(tmp_path)[0].files == ()
     record(folder, 3, 6)
-    assert len(discover(tmp_path)[0].files) == 1
+    assert len(list_results(tmp_path)[0].files) == 1
     (folder / "output-rs0_chunk_2.jsonl-async").touch()
-    assert discover(tmp_path)[0].files == ()
+    assert list_results(tmp_path)[0].files == ()

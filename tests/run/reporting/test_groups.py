@@ -12,7 +12,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Ledger, Number, Report, Row
 from newskills.benchmarks.scores import headline
 from newskills.run.reporting.groups import group_reports
-from newskills.run.reporting.tables import render
+from newskills.run.reporting.tables import render_tables
 
 
 def report(name: str, value: float, half: float = 2.0, n: int = 10) -> Report:
@@ -50,7 +50,7 @@ def test_the_groups_own_score_has_an_interval() -> None:
     assert (number.value, number.n, number.method) == (50.0, 30, "members")
     assert (number.high - 50.0, 50.0 - number.low) == (pytest.approx(half), pytest.approx(half))
     assert made.ledger.total == 30
-    assert "50.00%" in render([made])
+    assert "50.00%" in render_tables([made])
 
 
 def test_a_group_that_lacks_members_has_no_score() -> None:

@@ -12,9 +12,9 @@ from newskills.base.errors import ConfigError, DataError, StorageError, UnknownN
 from newskills.base.records import Ledger, Report, Row
 from newskills.base.store import write_rows
 from newskills.metrics import VERSION
-from newskills.run.reporting.results import discover
+from newskills.run.reporting.results import list_results
 from newskills.run.reporting.summarize import SummaryOptions, lost_share, summarize, summarize_files
-from newskills.run.reporting.tables import render
+from newskills.run.reporting.tables import render_tables
 
 GOLDEN = Path(__file__).parent / "golden"
 OPTIONS = SummaryOptions()
@@ -147,9 +147,11 @@ def test_the_printed_tables(tmp_path: Path) -> None:
     twice = [row(i, True, outcome="correct") for i in range(200)]
     write(tmp_path / "slight", twice, [*twice[:-1], lost[0] | {"id": "p199"}])
     write(tmp_path / "gone", [lost[0]], names=["output.jsonl"])
-    text = render(summarize(tmp_path, known, OPTIONS).reports)
+    text = render_tables(summarize(tmp_path, known, OPTIONS).reports)
     assert text == (GOLDEN / "tables.txt").read_text()
-    accepted = render(summarize(tmp_path, known, SummaryOptions(benchmarks=("lossy",))).reports, accept_lost=0.2)
+    accepted = render_tables(
+        summarize(tmp_path, known, SummaryOptions(benchmarks=("lossy",))).reports, accept_lost=0.2
+    )
     assert "— (" not in accepted
     assert "51.85%" in accepted
 
@@ -177,7 +179,7 @@ def test_a_table_without_wishes_shows_all_numbers(tmp_path: Path) -> None:
         benchmark="b",
         modes={"pass@1": {"n": 3, "text": "x", "f": 1.5, "avg_steps": 1234.5, "avg_cost": 0.0123, "list": [1]}},
     )
-    assert render([report]).splitlines() == [
+    assert render_tables([report]).splitlines() == [
         "",
         "--------------------------- b ---------------------------",
         "evaluation_mode | n | text | f     | avg_steps | avg_cost",
@@ -199,7 +201,7 @@ def test_where_results_are_found(tmp_path: Path) -> None:
     ):
         write(tmp_path / place, one, names=["output.jsonl"])
     (tmp_path / ".cache").mkdir()
-    assert [(f.benchmark, len(f.files)) for f in discover(tmp_path)] == [
+    assert [(f.benchmark, len(f.files)) for f in list_results(tmp_path)] == [
         ("a", 1), ("b.x", 1), ("group.two", 1), ("group.one", 1), ("notes", 0),
     ]  # fmt: skip
     summary = summarize(tmp_path, known, OPTIONS)
@@ -207,25 +209,25 @@ def test_where_results_are_found(tmp_path: Path) -> None:
     write(tmp_path / "eval-results" / "c", one)
     write(tmp_path / "eval-results" / "group" / "m", one)
     write(tmp_path / "eval-results" / "ruler" / "4k" / "vt", one)
-    assert [f.benchmark for f in discover(tmp_path)] == ["c", "group.m", "ruler.4k.vt"]
-    assert [f.benchmark for f in discover(tmp_path / "eval-results" / "group" / "m")] == ["group.m"]
-    assert [f.benchmark for f in discover(tmp_path / "eval-results/ruler/4k/vt")] == ["ruler.4k.vt"]
+    assert [f.benchmark for f in list_results(tmp_path)] == ["c", "group.m", "ruler.4k.vt"]
+    assert [f.benchmark for f in list_results(tmp_path / "eval-results" / "group" / "m")] == ["group.m"]
+    assert [f.benchmark for f in list_results(tmp_path / "eval-results/ruler/4k/vt")] == ["ruler.4k.vt"]
     write(tmp_path, one)
-    assert [f.benchmark for f in discover(tmp_path)] == [tmp_path.name]
+    assert [f.benchmark for f in list_results(tmp_path)] == [tmp_path.name]
 
 
 def test_seeds_are_sorted_by_number_and_chunks_do_not_count(tmp_path: Path) -> None:
     for seed in (10, 9, 0):
         write(tmp_path, [row(0, True)], names=[f"output-rs{seed}.jsonl"])
     write(tmp_path, [row(0, True)], [row(0, True)], names=["output-rs1_chunk_0.jsonl", "output-rs0.jsonl-async"])
-    assert [f.name for f in discover(tmp_path)[0].files] == [f"output-rs{seed}.jsonl" for seed in (0, 9, 10)]
+    assert [f.name for f in list_results(tmp_path)[0].files] == [f"output-rs{seed}.jsonl" for seed in (0, 9, 10)]
 
 
 @pytest.mark.parametrize("other", ["output-rs0.jsonl", "output-greedy.jsonl"])
 def test_two_kinds_of_output_are_refused(tmp_path: Path, other: str) -> None:
     write(tmp_path / "a", [row(0, True)], [row(0, True)], names=["output.jsonl", other])
     with pytest.raises(DataError, match=f"a has both output.jsonl and {other}"):
-        discover(tmp_path)
+        list_results(tmp_path)
 
 
 def test_outputs_of_old_runs_are_read(tmp_path: Path) -> None:
@@ -264,7 +266,7 @@ def test_members_of_a_group_are_averaged(tmp_path: Path) -> None:
     assert "num_entries" not in mean
     assert mean["symbolic_correct_interval"][0] < 45 < mean["symbolic_correct_interval"][1]
     assert json.loads((tmp_path / "eval-results" / "g" / "metrics.json").read_text()) == {"g": group.modes}
-    assert "num_benchmarks_in_group" in render([group])
+    assert "num_benchmarks_in_group" in render_tables([group])
 
 
 def test_subsets_have_tables_of_their_own(tmp_path: Path) -> None:

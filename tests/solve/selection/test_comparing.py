@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from newskills.base.records import Message, Request
 from newskills.solve.selection.candidates import Candidate, visible_part
-from newskills.solve.selection.comparing import chosen, comparable, last_match, problem_of, windows
+from newskills.solve.selection.comparing import (
+    chosen_number,
+    comparable_candidates,
+    even_groups,
+    last_match,
+    problem_of,
+)
 from newskills.solve.selection.config import GenSelectPrompt, GenSynthesisPrompt, ParallelThinking
 
 SELECT, WRITE = GenSelectPrompt().regex, GenSynthesisPrompt().regex
@@ -15,7 +21,7 @@ SELECT, WRITE = GenSelectPrompt().regex, GenSynthesisPrompt().regex
 
 @given(st.lists(st.integers()), st.integers(2, 40))
 def test_windows_hold_everything_once_in_order_and_are_about_equal(items: list[int], size: int) -> None:
-    groups = windows(items, size)
+    groups = even_groups(items, size)
     assert [item for group in groups for item in group] == items
     sizes = [len(group) for group in groups]
     assert all(0 < length <= size for length in sizes)
@@ -26,21 +32,21 @@ def test_windows_hold_everything_once_in_order_and_are_about_equal(items: list[i
 @given(st.text(), st.integers(1, 64))
 def test_a_choice_is_one_of_the_shown_or_none(text: str, count: int) -> None:
     for said in (text, f"{text}Judgment: {text}"):
-        index = chosen(SELECT, said, count)
+        index = chosen_number(SELECT, said, count)
         assert index is None or 0 <= index < count
 
 
 @given(st.text(), st.lists(st.integers(0, 10**30), min_size=1), st.integers(1, 64))
 def test_the_last_judgment_counts(text: str, numbers: list[int], count: int) -> None:
     said = "\n".join([text, *(f"Judgement: {number}" for number in numbers)])
-    assert chosen(SELECT, said, count) == (numbers[-1] if numbers[-1] < count else None)
+    assert chosen_number(SELECT, said, count) == (numbers[-1] if numbers[-1] < count else None)
 
 
 def test_choices_that_are_none() -> None:
     for said in ("", "3", "Judgment: three", "Judgment: 8", "Judgment: -1", "Judgment: " + "9" * 10_000):
-        assert chosen(SELECT, said, 8) is None
-    assert chosen(SELECT, "Judgment: 9\nJudgement: 07", 8) == 7
-    assert chosen(r"best is (\w+)", "best is it", 8) is None
+        assert chosen_number(SELECT, said, 8) is None
+    assert chosen_number(SELECT, "Judgment: 9\nJudgement: 07", 8) == 7
+    assert chosen_number(r"best is (\w+)", "best is it", 8) is None
 
 
 def test_the_last_solution_between_the_tags_is_taken() -> None:
@@ -70,7 +76,7 @@ def test_what_is_compared() -> None:
     found = [Candidate(number=number, text=text, fields={}) for number, text in enumerate(texts)]
 
     def kept(**settings: object) -> list[str]:
-        return [one.text for one in comparable(found, ParallelThinking(**settings))]
+        return [one.text for one in comparable_candidates(found, ParallelThinking(**settings))]
 
     assert kept() == ["a", "b" * 5]
     assert kept(solution_length_cap=4) == ["a"]

@@ -23,7 +23,7 @@ from newskills.pipelines.data.downloads import ProgressBar
 from newskills.pipelines.data.validate_options import ValidateOptions
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.notices import notice
-from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, validate
+from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, validate_benchmarks
 
 ALL = "all"
 
@@ -48,7 +48,7 @@ def result(parsed: Parsed[ValidateOptions]) -> list[Validation] | None:
     validations: list[Validation] = []
     sampling = ValidationSampling(data_dir=root, fetch=fetch, settings=parsed.overrides)
     most = options.max_samples
-    for validation in validate(
+    for validation in validate_benchmarks(
         benchmarks, sampling if most is None else replace(sampling, graded=most, executed=most)
     ):
         validations.append(validation)

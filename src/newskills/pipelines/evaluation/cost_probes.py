@@ -16,7 +16,7 @@ from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, describe_judges, evaluate, plan_evaluation
-from newskills.run.judging.generation import LOGS_FOLDER, UNIT_PREFIX, judge
+from newskills.run.judging.generation import LOGS_FOLDER, UNIT_PREFIX, judge_answers
 from newskills.run.planning.plan import BenchmarkRun, PlannedUnit
 from newskills.run.planning.spec import RunSpec, Unit
 from newskills.run.planning.until import StopPlan, parse_until, random_order
@@ -70,7 +70,7 @@ def probe_judges(plan: EvaluationPlan, names: Sequence[str]) -> None:
     beside = describe_judges(spec.runs, answers, [piece.unit for piece in pieces])
     logs = str(Path(spec.log_dir) / LOGS_FOLDER)
     common = RunSpec(units=(), output_dir=logs, log_dir=logs, resume_with=spec.resume_with, beside=beside)
-    result = judge(judges, pieces, common, complete=False)
+    result = judge_answers(judges, pieces, common, complete=False)
     if result.exit_code:
         raise NewskillsError(result.message)
     for piece in pieces:

@@ -14,7 +14,7 @@ from newskills.base.errors import UnknownNameError
 from newskills.base.records import Cause, Number, Outcome, Report, Row
 from newskills.pipelines.notices import notice
 from newskills.run.evaluate import EvaluationOutcome
-from newskills.run.reporting.tables import NO_ANSWER, render
+from newskills.run.reporting.tables import NO_ANSWER, render_tables
 
 if TYPE_CHECKING:
     from newskills.view.samples import SelectedSample
@@ -45,7 +45,7 @@ class Evaluation(EvaluationOutcome, kw_only=True):
 
     def table(self, width: int | None = None) -> str:
         """Return the tables of all benchmarks as text; `width`: what is wider goes into further blocks."""
-        return render(self.reports, self.accept_lost / 100, width)
+        return render_tables(self.reports, self.accept_lost / 100, width)
 
     def rows(self) -> list[Row]:
         """Return all scores as rows for a data frame: benchmark, mode, score, value, low, high, n, unscored, method."""

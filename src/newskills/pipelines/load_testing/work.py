@@ -30,7 +30,7 @@ from newskills.run.engine.build import RunBuilder
 from newskills.run.load_testing.figures import figures_of, parse_limits
 from newskills.run.load_testing.measuring import LoadGenerator
 from newskills.run.load_testing.records import LOG, LoadKind, LoadLevel, MeasuredLevel, read_levels
-from newskills.run.load_testing.result import SUMMARY, LoadTest, highest_passing, passes
+from newskills.run.load_testing.result import SUMMARY, LoadTest, highest_passing, meets_limits
 from newskills.run.load_testing.search import highest_load
 from newskills.run.load_testing.texts import PromptLengths
 from newskills.run.planning.config import EndpointConfig
@@ -252,7 +252,7 @@ class LoadTester:
     ) -> None:
         async def within(value: float) -> bool:
             level = _level(self._options, first.kind, value, first.most)
-            return passes(figures_of(await measured(level), limits), self._options.share)
+            return meets_limits(figures_of(await measured(level), limits), self._options.share)
 
         await highest_load(within, first.value, whole=first.kind == "concurrency")
 

@@ -27,13 +27,13 @@ from newskills.run.reporting.summarize import (
     summarize_files,
     write_metrics,
 )
-from newskills.run.reporting.tables import render
+from newskills.run.reporting.tables import render_tables
 
 
 def run(parsed: Parsed[ComputeMetricsOptions]) -> int:
     if (reports := _reports(parsed.options)) is None:
         return 0
-    sys.stdout.write(render(reports, parsed.options.accept_lost / 100, output_width()))
+    sys.stdout.write(render_tables(reports, parsed.options.accept_lost / 100, output_width()))
     require_trust(reports, parsed.options.accept_lost)
     return 0
 

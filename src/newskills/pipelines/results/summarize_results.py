@@ -31,7 +31,7 @@ from newskills.run.reporting.summarize import (
     summarize,
     wanted_benchmarks,
 )
-from newskills.run.reporting.tables import render
+from newskills.run.reporting.tables import render_tables
 from newskills.run.reporting.tracking import log_reports
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def run(parsed: Parsed[SummarizeResultsOptions]) -> int:
     for note in summary.notes:
         notice(note)
     if options.verbose:
-        sys.stdout.write(render(summary.reports, options.accept_lost / 100, output_width()))
+        sys.stdout.write(render_tables(summary.reports, options.accept_lost / 100, output_width()))
     sys.stdout.write(f"\nmetrics: {summary.path}\n")
     if options.cluster is None:
         sys.stdout.write(f"samples: ns view {shlex.quote(options.results_dir)}\n")

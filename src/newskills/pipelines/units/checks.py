@@ -13,13 +13,13 @@ from newskills.base.errors import ConfigError
 from newskills.base.requirements import NotInstalledError, installing_nothing
 from newskills.launch.clusters.mounts import CODE
 from newskills.launch.machines.shell import Shell
-from newskills.models.serving import ServeSpec, prepare
+from newskills.models.serving import ServeSpec, prepare_server
 from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed, sources
 from newskills.pipelines.placement.shipments import Shipment, shipment
 from newskills.pipelines.submission.plan import Plan
-from newskills.run.engine.execute import check
+from newskills.run.engine.execute import check_unit
 from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.spec import Unit
 from newskills.solve.selection.config import ParallelThinking
@@ -128,7 +128,7 @@ def check_addresses(units: Sequence[Unit], paths: ClusterPaths) -> None:
 def fetch_weights(host: ServeSpec | None, paths: ClusterPaths) -> None:
     """Fetch what a server without container needs on disk, as nodes often have no way out. Raises NewskillsError."""
     if host is not None and not paths.contained and paths.cluster.ssh_tunnel is None:
-        prepare(host, notice)
+        prepare_server(host, notice)
 
 
 def check_prompts(
@@ -166,11 +166,11 @@ def _check(unit: Unit, paths: ClusterPaths, *, rendered: bool, dry_run: bool) ->
     """Check a unit; packages that a module declares are installed here only where jobs will run in this very
     environment."""
     if not dry_run and not paths.contained and paths.cluster.ssh_tunnel is None:
-        check(unit, rendered=rendered)
+        check_unit(unit, rendered=rendered)
         return
     try:
         with installing_nothing():
-            check(unit, rendered=rendered)
+            check_unit(unit, rendered=rendered)
     except NotInstalledError as error:
         notice(f"the first prompt is not shown here, only in the jobs: {error}")
 

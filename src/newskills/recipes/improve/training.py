@@ -17,8 +17,8 @@ from newskills.prompts.code_tags import code_tags
 from newskills.recipes.improve.problems import ImproveProblems
 from newskills.recipes.improve.records import ImproveSpec, ImproveStage
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
-from newskills.run.training.examples import context_of, examples_of, fitting, fitting_problems, train_to_end
-from newskills.run.training.scoring import TrainedSkill, scoring
+from newskills.run.training.examples import context_of, examples_of, fit_to_length, fitting_problems, train_to_end
+from newskills.run.training.scoring import TrainedSkill, open_scorer
 from newskills.run.training.skill import Skill
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import METRICS, TrainingFolder
@@ -57,7 +57,7 @@ def train_round(spec: ImproveSpec, problems: ImproveProblems, number: int, base:
         return _train_sft(task, asking)
     rows = list(read_rows(task.data))
     trained = TrainedSkill(benchmark=benchmark, asking=asking, skill=Skill(base, asking), rows=rows)
-    with scoring(trained, stage.keys.reward, context_of(base)) as scorer:
+    with open_scorer(trained, stage.keys.reward, context_of(base)) as scorer:
         return _train_grpo(task, [trained.skill.problem(row) for row in rows], scorer)
 
 
@@ -120,7 +120,7 @@ def _train_sft(task: _Task, asking: QuestionFormat) -> Path:
     else:
         tags = None
     every = examples_of(list(read_rows(data)), Skill(task.base), data, tags)
-    examples = fitting(every, context_of(task.base), "drop", say=task.say)
+    examples = fit_to_length(every, context_of(task.base), "drop", say=task.say)
     if not examples:
         raise DataError(f"No example of {data} fits into the model's context.", hint="Lower ++max_tokens.")
     size = keys.batch_size or 16

@@ -29,7 +29,7 @@ from newskills.pipelines.training.methods.teaching import (
     write_examples,
 )
 from newskills.run.rewarding.questions import asking_of
-from newskills.run.training.examples import examples_of, fitting, fitting_problems
+from newskills.run.training.examples import examples_of, fit_to_length, fitting_problems
 from newskills.run.training.leakage import check_overlap, texts_of
 from newskills.run.training.skill import Skill
 from newskills.train.loops.distill import Distillation, DistillConfig
@@ -123,7 +123,7 @@ def _by_texts(request: Request, student: _Student, stack: ExitStack) -> ReadyTra
     files = write_answers(_source(options, keys), student.benchmark, student.data, how, out / ANSWERS, print)
     count = write_examples(files, student.data, student.skill, keys.per_problem, out / EXAMPLES)
     sys.stdout.write(f"{out / EXAMPLES}: {count}\n")
-    examples = fitting(
+    examples = fit_to_length(
         examples_of(list(read_rows(out / EXAMPLES)), student.skill, out / EXAMPLES),
         keys.limit(student.base),
         keys.too_long,

@@ -11,7 +11,7 @@ from newskills.pipelines.training.methods.method_options import DpoKeys, DpoOpti
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.replies import described_pairs, input_files, pairs_identity, read_pairs
 from newskills.pipelines.training.methods.running import ReadyTraining, config_of
-from newskills.run.training.preferences import displacement
+from newskills.run.training.preferences import displacement_warning
 from newskills.train.loops.dpo import DpoConfig
 from newskills.train.loops.folder import METRICS
 from newskills.train.loops.schedule import steps_of
@@ -35,7 +35,7 @@ def plan(request: TrainingRequest[DpoOptions, DpoKeys]) -> PlannedTraining:
         )
 
     def end() -> None:
-        if sentence := displacement(out / METRICS):
+        if sentence := displacement_warning(out / METRICS):
             remark(sentence)
 
     written = f"steps of {keys.batch_size} pairs: metrics.jsonl, checkpoints"

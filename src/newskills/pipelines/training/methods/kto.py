@@ -13,7 +13,7 @@ from newskills.pipelines.training.methods.method_options import KtoKeys, KtoOpti
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.replies import asked_by, check_prompts, content_of, input_files
 from newskills.pipelines.training.methods.running import ReadyTraining, config_of
-from newskills.run.training.examples import fitting
+from newskills.run.training.examples import fit_to_length
 from newskills.run.training.preferences import LabelledText, label_outputs, read_labelled
 from newskills.run.training.skill import Skill
 from newskills.train.loops.kto import KtoConfig, LabelledReply
@@ -63,7 +63,7 @@ def _fitting(labelled: Sequence[LabelledText], skill: Skill, keys: KtoKeys, base
     limit = keys.limit(base)
     examples = [row.example(skill) for row in labelled]
     too_long = "drop" if keys.too_long == "truncate" else keys.too_long
-    kept = {id(datum) for datum in fitting(examples, limit, too_long, say=print)}
+    kept = {id(datum) for datum in fit_to_length(examples, limit, too_long, say=print)}
     return [
         LabelledReply(reply=datum, good=row.label)
         for datum, row in zip(examples, labelled, strict=True)

@@ -23,7 +23,7 @@ from newskills.pipelines.training.methods.held_out import remark
 from newskills.pipelines.training.methods.options import LocalOptions, StepKeys
 from newskills.run.reporting.tracking import Tracking
 from newskills.run.training.examples import train_to_end
-from newskills.run.training.reporting import reported
+from newskills.run.training.reporting import report_steps
 from newskills.run.training.steps_shown import StepReporter, steps_shown
 from newskills.train.backends.trl.launching import first_process
 from newskills.train.loops.evaluation import HeldOut
@@ -141,7 +141,7 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
         stop_on_signals(ASKED_TO_END) as ended,
         stop_on_signals((WARNED,)) as warned,
         steps_shown(task.title) if first else nullcontext(StepReporter()) as watch,
-        reported(watch.on_step, out, tensorboard=tensorboard, tracking=tracking, trackio=trackio) as tell,
+        report_steps(watch.on_step, out, tensorboard=tensorboard, tracking=tracking, trackio=trackio) as tell,
     ):
 
         def on_start(done: int, steps: int) -> None:

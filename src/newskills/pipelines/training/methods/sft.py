@@ -13,7 +13,7 @@ from newskills.pipelines.training.methods.method_options import SftKeys, SftOpti
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.running import BASE, ReadyTraining, config_of
 from newskills.prompts.code_tags import CodeTags, code_tags
-from newskills.run.training.examples import check_rows, examples_of, fitting, tokenizer_folder
+from newskills.run.training.examples import check_rows, examples_of, fit_to_length, tokenizer_folder
 from newskills.run.training.leakage import check_overlap, texts_of
 from newskills.run.training.shown_rows import ROWS_SHOWN, example_rows, show_examples
 from newskills.run.training.skill import Skill
@@ -42,7 +42,7 @@ def plan(request: TrainingRequest[SftOptions, SftKeys]) -> PlannedTraining:
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
         skill = Skill(base, template=keys.chat_template_kwargs)
         examples = examples_of(rows, skill, data, tags(), add_end=keys.add_end_token, say=remark)
-        examples = fitting(examples, keys.limit(base), keys.too_long, say=print)
+        examples = fit_to_length(examples, keys.limit(base), keys.too_long, say=print)
         held_out = stack.enter_context(held_out_of(options, keys, base))
         decode = skill.tokenizer.decode
         remark_prompts(options, examples, held_out, decode)
