@@ -21,7 +21,7 @@ from newskills.launch.clusters.config import from_keys
 from newskills.launch.executors import make_executor
 from newskills.launch.job_script import render
 from newskills.launch.place import Site
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.submission.prepared import PreparedSubmission
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -141,7 +141,7 @@ def test_lengths_follow_the_user_and_the_model(disk: Path, capfd: pytest.Capture
     def seen(line: str, *more: str) -> int:
         return config_of(plan_of(disk, line, *more))["policy"]["max_total_sequence_length"]
 
-    notice.cache_clear()
+    print_note.cache_clear()
     assert (seen(SFT), seen(GRPO)) == (4096, 4096)
     assert "no --max_length: 4096 tokens" in capfd.readouterr().err
     (disk / "base/config.json").write_text('{"max_position_embeddings": 2048}')
@@ -167,7 +167,7 @@ def test_the_learning_rate_falls_over_the_steps_that_are_known(
         parts = config_of(plan_of(disk, SFT, *more))["policy"].get("scheduler")
         return parts[0]["kwargs"] if parts else None
 
-    notice.cache_clear()
+    print_note.cache_clear()
     assert schedule() is None
     assert "the learning rate stays constant" in capfd.readouterr().err
     assert schedule("++sft.max_num_steps=70") == {"T_max": 70, "eta_min": 1e-6}

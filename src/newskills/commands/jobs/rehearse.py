@@ -46,9 +46,9 @@ def rehearse_command(name: str, words: Sequence[str]) -> list[RehearsalCheck]:
     if command.prepare is None or command.name not in REHEARSED:
         raise ConfigError(f"ns {name} cannot be rehearsed; generate, eval and run_cmd can.")
     parsed = command.parsed(words)
-    from newskills.pipelines.rehearsal.rehearse import rehearse
+    from newskills.pipelines.rehearsal.rehearse import rehearse_submission
 
-    return rehearse(parsed, resolve(command.prepare))
+    return rehearse_submission(parsed, resolve(command.prepare))
 
 
 def run(parsed: Parsed[Options]) -> int:

@@ -43,7 +43,7 @@ COMMAND = RunCommand(
     "NEMO_SKILLS_SANDBOX_PORT.",
     options=RunCmdOptions,
     run="newskills.pipelines.own_command.work:run",
-    result="newskills.pipelines.own_command.work:result",
+    result="newskills.pipelines.own_command.work:run_own_command",
     prepare="newskills.pipelines.own_command.work:prepare",
     aliases=ALIASES,
     examples=(

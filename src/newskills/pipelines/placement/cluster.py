@@ -18,7 +18,7 @@ from newskills.launch.clusters.mounts import is_inside, parse_mounts, to_contain
 from newskills.launch.experiments import job_root
 from newskills.launch.package import PACKAGES_FOLDER
 from newskills.pipelines.arguments import read_json
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import ClusterOptions, PlacementOptions
 from newskills.pipelines.placement.packaged_code import PackagedCode, is_code
 
@@ -30,7 +30,7 @@ WRITTEN = ("--output_dir", "--output_model", "--final_hf_path", "--log_dir")
 
 def cluster_of(options: ClusterOptions) -> ClusterConfig:
     """Return the cluster of `--cluster`, with `--mount_paths`. Raises ConfigError, DataError, UnknownNameError."""
-    say = notice if options.cluster else (lambda text: None)
+    say = print_note if options.cluster else (lambda text: None)
     cluster = load_cluster(options.cluster, options.config_dir, os.environ, say=say)
     more = [mount.strip() for mount in (options.mount_paths or "").split(",") if mount.strip()]
     mounts = [*cluster.mounts, *more]
@@ -50,14 +50,14 @@ def target_cluster(
     cluster = cluster_of(options)
     if not cluster.properties.in_process or num_jobs not in (None, 1) or options.run_after:
         return cluster
-    os.environ.update(job_variables(cluster, os.environ, say=notice).plain)
+    os.environ.update(job_variables(cluster, os.environ, say=print_note).plain)
     idle = [f"--{name}" for name in leaves(PlacementOptions) if name in given_options and name not in EVERYWHERE]
     if idle:
-        notice(f"{', '.join(idle)}: no effect here, only on clusters")
+        print_note(f"{', '.join(idle)}: no effect here, only on clusters")
     return None
 
 
-def hardware(options: PlacementOptions, *, gpus: int = 0, nodes: int = 1, **more: Any) -> HardwareConfig:
+def hardware_of(options: PlacementOptions, *, gpus: int = 0, nodes: int = 1, **more: Any) -> HardwareConfig:
     """Return the hardware that a group of commands needs, as the options say. Raises ConfigError."""
     settings = {"sbatch_kwargs": read_json(options.sbatch_kwargs, "--sbatch_kwargs"), **more}
     return HardwareConfig(

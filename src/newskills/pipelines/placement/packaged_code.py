@@ -56,7 +56,7 @@ class PackagedCode:
 
     def place(self, path: str) -> str:
         """Return where a path below /nemo_run/code lies on the submitting machine; it may not exist yet."""
-        return os.path.normpath(f"{self._found[0].path}/{_rest(path)}")
+        return os.path.normpath(f"{self._found[0].path}/{_path_below_code(path)}")
 
     def source(self, path: str) -> str | None:
         """Return a file of this machine with the same content as `path` (below /nemo_run/code, or its `place`).
@@ -68,7 +68,7 @@ class PackagedCode:
             if not is_inside(path, package.path):
                 return None
             path = f"{CODE}/{os.path.relpath(path, package.path)}"
-        rest = _rest(path)
+        rest = _path_below_code(path)
         if files is None:
             here = self.place(path)
             if self._cluster.ssh_tunnel is None and os.path.exists(here):
@@ -83,7 +83,7 @@ class PackagedCode:
     def check(self, path: str, option: str) -> None:
         """Raise ConfigError where the package does not have `path`."""
         package, files = self._found
-        rest = _rest(path)
+        rest = _path_below_code(path)
         if files is None:
             [there] = shell_of(self._cluster, os.environ).exists([self.place(path)])
             if there:
@@ -136,11 +136,11 @@ def at_repository(parsed: Parsed[O]) -> Parsed[O]:
         if not is_code(text.partition("::")[0]) or os.path.isdir(CODE):
             return text
         here = Path.cwd()
-        root = here if (here / _rest(text.partition("::")[0])).exists() else repository_of(here) or here
-        return os.path.normpath(f"{root}/{_rest(text)}")
+        root = here if (here / _path_below_code(text.partition("::")[0])).exists() else repository_of(here) or here
+        return os.path.normpath(f"{root}/{_path_below_code(text)}")
 
     options = {
-        name: walked(value, lambda text: within_repository(placed(text)))
+        name: map_json_texts(value, lambda text: within_repository(placed(text)))
         for name, value in msgspec.structs.asdict(parsed.options).items()
         if isinstance(value, str | list)
     }
@@ -161,24 +161,24 @@ def within_repository(text: str) -> str:
     return with_code_at(text, str(repository_of(Path.cwd()) or Path.cwd()))
 
 
-def renamed(struct: S, change: Callable[[str], str]) -> S:
+def map_texts(struct: S, change: Callable[[str], str]) -> S:
     """Return `struct` with `change` made to all texts in it."""
-    plain = walked(msgspec.json.decode(msgspec.json.encode(struct)), change)
+    plain = map_json_texts(msgspec.json.decode(msgspec.json.encode(struct)), change)
     return msgspec.json.decode(msgspec.json.encode(plain), type=type(struct))
 
 
-def walked(value: Any, change: Callable[[str], str]) -> Any:
+def map_json_texts(value: Any, change: Callable[[str], str]) -> Any:
     """Return JSON-like `value` with `change` made to all texts in it, keys aside."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [walked(item, change) for item in value]
+        return [map_json_texts(item, change) for item in value]
     if isinstance(value, dict):
-        return {key: walked(item, change) for key, item in value.items()}
+        return {key: map_json_texts(item, change) for key, item in value.items()}
     return value
 
 
-def sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
+def local_sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
     """Return `struct` with files of this machine in place of those of the packaged code, and whether all of them
     are here.
 
@@ -196,7 +196,7 @@ def sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
             return text
         return f"{local}{colons}{name}"
 
-    return renamed(struct, here), not missing
+    return map_texts(struct, here), not missing
 
 
 def code_paths(struct: Struct) -> bool:
@@ -212,10 +212,10 @@ def below_working_folder(text: str) -> str:
     """
     path, colons, name = text.partition("::")
     if is_code(path):
-        return f"{_rest(path) or '.'}{colons}{name}"
+        return f"{_path_below_code(path) or '.'}{colons}{name}"
     return text
 
 
-def _rest(path: str) -> str:
+def _path_below_code(path: str) -> str:
     """Return the part of a path below /nemo_run/code; empty for that folder itself."""
     return clean_path(path)[len(CODE) + 1 :]

@@ -83,15 +83,17 @@ def results_place(results_dir: str, options: ClusterOptions) -> ResultsPlace:
     UnknownNameError."""
     cluster = cluster_of(options)
     if cluster.ssh_tunnel is None:
-        return ResultsPlace(folder=_host(results_dir, cluster) if os.path.isabs(results_dir) else results_dir)
+        return ResultsPlace(
+            folder=_path_on_host(results_dir, cluster) if os.path.isabs(results_dir) else results_dir
+        )
     if not os.path.isabs(results_dir):
         raise ConfigError(f"{results_dir}: give an absolute path of cluster '{cluster.name}'.")
     remote = shell_of(cluster, os.environ)
     assert isinstance(remote, RemoteMachine)
-    return ResultsPlace(folder=_host(results_dir, cluster), remote=remote)
+    return ResultsPlace(folder=_path_on_host(results_dir, cluster), remote=remote)
 
 
-def _host(path: str, cluster: ClusterConfig) -> str:
+def _path_on_host(path: str, cluster: ClusterConfig) -> str:
     contained = bool(cluster.containers)
     paths = ClusterPaths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster))
     return paths.host(os.path.normpath(path))

@@ -31,9 +31,9 @@ from newskills.launch.submit import SubmitOptions, site_of, submit, unmet_depend
 from newskills.launch.validate import pipeline_problems
 from newskills.pipelines.options import PlacementOptions, WorkOptions
 from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, paths_of
-from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed
+from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, map_texts
 from newskills.pipelines.placement.shipments import Shipment
-from newskills.pipelines.submission.following import follow
+from newskills.pipelines.submission.following import follow_experiment
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, main_container
 from newskills.pipelines.submission.prepared import PreparedSubmission
 from newskills.pipelines.submission.submitted import ask_about
@@ -60,13 +60,13 @@ class RehearsalCheck(Struct, frozen=True):
     text: str
 
 
-def rehearse(
+def rehearse_submission(
     parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], PreparedSubmission | None]
 ) -> list[RehearsalCheck]:
     """Return the checks of what `prepare` makes of a command's options. Raises NewskillsError."""
-    parsed = _small(parsed)
+    parsed = _reduce_work(parsed)
     cluster = cluster_of(parsed.options)
-    place = _place(cluster)
+    place = _check_cluster(cluster)
     checks = [RehearsalCheck("config", "ok", f"cluster {cluster.name}, executor {cluster.executor}")]
     try:
         ready = prepare(parsed, cluster)
@@ -80,22 +80,22 @@ def rehearse(
         submission.pipeline, cluster, submission.environ, skip_hf_home_check=submission.skip_hf_home_check
     )
     if not any(check.state == "wrong" and check.what in REACHED for check in place):
-        foreseen = _foreseen(ready, cluster)
+        foreseen = _check_scheduler(ready, cluster)
         # A partition that jobs ask for in vain is told with these jobs.
         checks += [check for check in place if not foreseen or check.what != PARTITIONS or check.state == "ok"]
-        checks += [*foreseen, *_dependencies(ready, cluster)]
+        checks += [*foreseen, *_check_dependencies(ready, cluster)]
     else:
         checks += place
     checks += [RehearsalCheck("plan", "wrong", problem) for problem in problem_list]
-    checks += _images(submission.pipeline, cluster)
+    checks += _check_images(submission.pipeline, cluster)
     if not problem_list:
         checks.append(RehearsalCheck("plan", "ok", f"{len(submission.pipeline.jobs)} jobs fit together"))
-        checks.append(_code(ready, cluster))
-        checks += _performance(ready, paths_of(cluster, main_container(parsed.options), parsed.options))
+        checks.append(_check_code(ready, cluster))
+        checks += _run_locally(ready, paths_of(cluster, main_container(parsed.options), parsed.options))
     return checks
 
 
-def _small(parsed: Parsed[P]) -> Parsed[P]:
+def _reduce_work(parsed: Parsed[P]) -> Parsed[P]:
     """Reduce the work to few jobs, as if nothing were done."""
     options = parsed.options
     if isinstance(options, WorkOptions):
@@ -104,7 +104,7 @@ def _small(parsed: Parsed[P]) -> Parsed[P]:
     return Parsed(replace(options, dry_run=False), parsed.overrides, parsed.given)
 
 
-def _place(cluster: ClusterConfig) -> list[RehearsalCheck]:
+def _check_cluster(cluster: ClusterConfig) -> list[RehearsalCheck]:
     return [RehearsalCheck(check.what, check.state, check.text) for check in try_cluster(cluster, os.environ)]
 
 
@@ -113,7 +113,7 @@ def _runs_newskills(pipeline: Pipeline) -> bool:
     return any(isinstance(word, str) and word.partition(".")[0] == "newskills" for word in words)
 
 
-def _foreseen(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
+def _check_scheduler(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
     """Return the scheduler's answers about the jobs, where it can tell without having them."""
     jobs, environ = ready.submission.pipeline.jobs, ready.submission.environ
     if missing_variables(cluster, environ):  # a problem of the plan, which tells it
@@ -134,25 +134,25 @@ def _foreseen(ready: PreparedSubmission, cluster: ClusterConfig) -> list[Rehears
             )
         ]
     return [
-        RehearsalCheck(_names(obstacle.jobs), "wrong" if obstacle.final else "note", printable(obstacle.text))
+        RehearsalCheck(_job_names(obstacle.jobs), "wrong" if obstacle.final else "note", printable(obstacle.text))
         for obstacle in obstacles
     ]
 
 
-def _names(jobs: Sequence[str]) -> str:
+def _job_names(jobs: Sequence[str]) -> str:
     if len(jobs) == 1:
         return jobs[0]
     return f"{jobs[0]} and {len(jobs) - 1} more"
 
 
-def _dependencies(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
+def _check_dependencies(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
     """Check that what jobs run after is known, and may still come to the end that they wait for."""
     submission = ready.submission
     names = dict.fromkeys(name for job in submission.pipeline.jobs for name in job.run_after)
     if not names:
         return []
     try:
-        unmet_jobs = unmet_dependencies(submission.pipeline, cluster, submission.environ, _settings(ready))
+        unmet_jobs = unmet_dependencies(submission.pipeline, cluster, submission.environ, _submit_options(ready))
     except RemoteError as error:
         unmet_jobs = [str(error)]
     if unmet_jobs:
@@ -160,7 +160,7 @@ def _dependencies(ready: PreparedSubmission, cluster: ClusterConfig) -> list[Reh
     return [RehearsalCheck("run_after", "ok", ", ".join(names))]
 
 
-def _settings(ready: PreparedSubmission) -> SubmitOptions:
+def _submit_options(ready: PreparedSubmission) -> SubmitOptions:
     return SubmitOptions(
         dry_run=True,
         skip_hf_home_check=ready.submission.skip_hf_home_check,
@@ -169,7 +169,7 @@ def _settings(ready: PreparedSubmission) -> SubmitOptions:
     )
 
 
-def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalCheck]:
+def _check_images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalCheck]:
     """Check images: files are looked for; what an engine or Pyxis would fetch is only named."""
     images = {image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()}
     files = sorted(image for image in images if image and image.startswith("/"))
@@ -188,19 +188,19 @@ def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalCheck]:
     ]
 
 
-def _code(ready: PreparedSubmission, cluster: ClusterConfig) -> RehearsalCheck:
+def _check_code(ready: PreparedSubmission, cluster: ClusterConfig) -> RehearsalCheck:
     """Check what would be packaged."""
     pipeline = ready.submission.pipeline
     alone = replace(pipeline, jobs=tuple(replace(job, run_after=()) for job in pipeline.jobs))
     try:
-        package = submit(alone, cluster, ready.submission.environ, _settings(ready)).package
+        package = submit(alone, cluster, ready.submission.environ, _submit_options(ready)).package
     except NewskillsError as error:
         return RehearsalCheck("code", "wrong", str(error))
     where = f"commit {package.commit[:12]} of {package.repository}" if package.commit else package.path
     return RehearsalCheck("code", "ok", where)
 
 
-def _performance(ready: PreparedSubmission, paths: ClusterPaths) -> list[RehearsalCheck]:
+def _run_locally(ready: PreparedSubmission, paths: ClusterPaths) -> list[RehearsalCheck]:
     with tempfile.TemporaryDirectory(prefix="newskills-rehearsal-") as folder:
         stage = _LocalPlan(paths, Path(folder), ready.shipments)
         pipeline = ready.submission.pipeline
@@ -214,10 +214,10 @@ def _performance(ready: PreparedSubmission, paths: ClusterPaths) -> list[Rehears
         )
         try:
             experiment = submit(plan, here, environ)
-            follow(experiment)
+            follow_experiment(experiment)
         except NewskillsError as error:
             return [*stage.notes, RehearsalCheck("run", "wrong", str(error))]
-        return [*stage.notes, *_outcomes(experiment)]
+        return [*stage.notes, *_check_outcomes(experiment)]
 
 
 class _LocalPlan:
@@ -280,7 +280,7 @@ class _LocalPlan:
             small = config.max_samples if 0 <= config.max_samples < ROWS else ROWS
             made = f"{config.input_file}.done" in spec.needs
             source = self.result(config.input_file) if made else self.source(config.input_file)
-            config = renamed(config, below_working_folder) if code_paths(config) else config
+            config = map_texts(config, below_working_folder) if code_paths(config) else config
             config = replace(config, input_file=source, output_file=output, max_samples=small)
             units.append(replace(unit, config=config))
         beside = {
@@ -322,7 +322,7 @@ def _one_group(groups: Sequence[CommandGroup]) -> tuple[CommandGroup, ...]:
     return (replace(groups[0], commands=tuple(command for group in groups for command in group.commands)),)
 
 
-def _outcomes(experiment: Experiment) -> list[RehearsalCheck]:
+def _check_outcomes(experiment: Experiment) -> list[RehearsalCheck]:
     about = ask_about(experiment)
     checks = []
     for state in about.states():

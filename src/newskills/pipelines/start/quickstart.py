@@ -57,7 +57,7 @@ class QuickstartOutcome(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[QuickstartOptions]) -> int:
     """Run the command and return the exit code. Raises ConfigError where the embedded model is not installed."""
     try:
-        made = result(parsed)
+        made = run_quickstart(parsed)
     except _UnfinishedError as unfinished:
         sys.stderr.write(f"{unfinished.message}\n")
         return unfinished.exit_code
@@ -79,7 +79,7 @@ class _UnfinishedError(NewskillsError):
     """An evaluation with work left."""
 
 
-def result(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
+def run_quickstart(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
     """Run the quickstart and return what it made; None for a dry run. Raises ConfigError where the embedded model is
     not installed, StoppedError, NewskillsError where work is left."""
     options = parsed.options
@@ -89,7 +89,7 @@ def result(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
             hint="Run: pip install 'newskills[local]'",
         )
     if options.train:
-        return _lesson(options)
+        return _run_lesson(options)
     spec = QuickstartSpec(
         output_dir=Path(options.output_dir),
         model=options.model,
@@ -97,7 +97,7 @@ def result(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
         share=options.share,
     )
     if options.dry_run:
-        show_dry_run(_steps(spec))
+        show_dry_run(_dry_run_steps(spec))
         return None
     evaluation = quickstart(spec, say=print_now)
     if evaluation.message:
@@ -107,7 +107,7 @@ def result(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
     return QuickstartOutcome(page=_write_page(spec.output_dir), evaluation=evaluation)
 
 
-def _lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
+def _run_lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
     """Run the whole loop, and return what it made."""
     if options.share > 1:
         raise ConfigError(
@@ -156,7 +156,7 @@ def _lesson_steps(spec: LessonSpec) -> Iterator[Step]:
     yield "writes", out / f"{REPORT}.html", "the same with plots, curves and settings; and as Markdown"
 
 
-def _steps(spec: QuickstartSpec) -> Iterator[Step]:
+def _dry_run_steps(spec: QuickstartSpec) -> Iterator[Step]:
     weights = known_weights(spec.model)
     if weights is not None and not weights.exists():
         yield "fetches", spec.model, f"to {weights}"

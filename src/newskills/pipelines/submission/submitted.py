@@ -97,15 +97,15 @@ def job_rows(jobs: Sequence[JobState]) -> list[tuple[str, ...]]:
     return rows
 
 
-def screenful(jobs: Sequence[JobState]) -> list[JobState]:
+def select_screenful(jobs: Sequence[JobState]) -> list[JobState]:
     """Select as many jobs as a screen shows: those that ended badly, then what runs, then what waits."""
     if len(jobs) <= SCREENFUL:
         return list(jobs)
-    ranked = sorted(range(len(jobs)), key=lambda number: (_rank(jobs[number]), number))
+    ranked = sorted(range(len(jobs)), key=lambda number: (_display_rank(jobs[number]), number))
     return [jobs[number] for number in ranked[:SCREENFUL]]
 
 
-def _rank(job: JobState) -> int:
+def _display_rank(job: JobState) -> int:
     if job.ended and job.state != "completed":
         return 0
     if job.ended:
@@ -115,7 +115,7 @@ def _rank(job: JobState) -> int:
     return 2
 
 
-def summary(jobs: Sequence[JobState]) -> str:
+def summarize_states(jobs: Sequence[JobState]) -> str:
     """Summarize states as `2 running, 5 completed`."""
     counts = Counter(job.state for job in jobs)
     return ", ".join(f"{count:,} {printable(state)}" for state, count in counts.most_common()) or "no jobs"

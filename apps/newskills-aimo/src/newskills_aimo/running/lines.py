@@ -16,7 +16,7 @@ from newskills.base.errors import NewskillsError
 from newskills.commands.loading import load
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills_aimo.commands.options import AnswerOptions
 from newskills_aimo.recipe.lines import CommandLine
 
@@ -80,7 +80,7 @@ def fitting_line(line: CommandLine) -> CommandLine:
     config_keys = leaves(command.config) if command.config else {}
     options, keys = _split(line.options, leaves(command.options)), _split(line.keys, config_keys)
     if idle := [f"--{k}={v}" for k, v in options[1].items()] + [f"++{k}={v}" for k, v in keys[1].items()]:
-        notice(f"ns {line.command} has no {', '.join(idle)}")
+        print_note(f"ns {line.command} has no {', '.join(idle)}")
     return replace(line, options=options[0], keys=keys[0])
 
 

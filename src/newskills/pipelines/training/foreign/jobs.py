@@ -33,8 +33,8 @@ from newskills.launch.scripts.script import (
 )
 from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.arguments import read_json
-from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import ClusterPaths, hardware, paths_of
+from newskills.pipelines.notices import print_note
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware_of, paths_of
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env, sandbox_mounts
 from newskills.pipelines.training.foreign.options import RayOptions, RewardServices, TrainingOptions
 from newskills.prompts.official.table import official_folders
@@ -140,7 +140,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
                 chosen = f"{self.paths.moved(place, '--output_dir')}/{self.name}"
             except ConfigError:
                 continue
-            notice(f"no --output_dir: writing to {chosen}")
+            print_note(f"no --output_dir: writing to {chosen}")
             return chosen
         raise ConfigError(
             f"No output folder is given, and no mount of cluster '{self.cluster.name}' contains the default "
@@ -181,7 +181,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         window = context_of(folder) if folder is not None else None
         if wanted is None:
             chosen = min(usual, window or usual)
-            notice(f"no --max_length: {chosen} tokens for prompt and answer")
+            print_note(f"no --max_length: {chosen} tokens for prompt and answer")
             return chosen
         if window is not None and wanted > window:
             raise ConfigError(f"--max_length={wanted}: the context of {model} is {window} tokens.")
@@ -211,7 +211,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
                 hint="If another experiment writes it: --run_after=NAME.",
             )
         if data_format is None:
-            notice(
+            print_note(
                 f"{data_path} is not visible from here: assuming format {forms[-1]} (--data_format); the job "
                 "checks it first"
             )
@@ -241,7 +241,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             options = self.options
         else:
             options = replace(self.options, exclusive=True)
-        return CommandGroup([command], hardware=hardware(options, **needs), name=MAIN, log_dir=logs)
+        return CommandGroup([command], hardware=hardware_of(options, **needs), name=MAIN, log_dir=logs)
 
     def _wandb(self) -> Wandb | None:
         options = self.options
@@ -249,7 +249,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             return None
         names = {entry.partition("=")[0] for entry in self.cluster.env_vars}
         if "WANDB_API_KEY" not in os.environ and "WANDB_API_KEY" not in names:
-            notice("no WANDB_API_KEY: this run is not logged to Weights & Biases")
+            print_note("no WANDB_API_KEY: this run is not logged to Weights & Biases")
             return None
         wandb = Wandb(project=options.wandb_project, name=self.name, group=options.wandb_group)
         wandb.check()
@@ -269,7 +269,9 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         size = NodeSize() if gpus and time_limit else node_size(self.cluster, partition, os.environ)
         if gpus is None:
             gpus = size.gpus or USUAL_GPUS
-            notice(f"no --num_gpus: {gpus} per node" + ("" if size.gpus else " (the cluster did not report it)"))
+            print_note(
+                f"no --num_gpus: {gpus} per node" + ("" if size.gpus else " (the cluster did not report it)")
+            )
         if time_limit:
             return gpus, seconds_of(time_limit)
         usual = seconds_of(self.cluster.default_timeout)
@@ -293,7 +295,7 @@ def _folder_here(model: str, paths: ClusterPaths) -> Path | None:
     return None
 
 
-def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> int | None:
+def key_as_number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> int | None:
     """Return the number that a trainer's own key is set to, else `usual`. Raises ConfigError."""
     value = overrides.get(key)
     if value is None:
@@ -317,13 +319,13 @@ def backend_of(options: RayOptions, model: str, paths: ClusterPaths) -> Literal[
     """Return the backend that was asked for, else one by the size of the model, which is reported."""
     if options.backend is not None:
         return options.backend
-    size = _parameters(model, paths)
+    size = _estimate_parameters(model, paths)
     chosen: Literal["fsdp", "megatron"] = "megatron" if size >= MANY_PARAMETERS else "fsdp"
-    notice(f"no --backend: {chosen}" + (f" (about {size / 1e9:.3g} billion parameters)" if size else ""))
+    print_note(f"no --backend: {chosen}" + (f" (about {size / 1e9:.3g} billion parameters)" if size else ""))
     return chosen
 
 
-def _parameters(model: str, paths: ClusterPaths) -> float:
+def _estimate_parameters(model: str, paths: ClusterPaths) -> float:
     """Estimate the number of parameters by the files of the folder (two bytes each), else by the name; 0 if
     unknown."""
     folder = paths.here(model)
@@ -382,7 +384,7 @@ def with_others(
     for number, server in enumerate(script.judges):
         name = f"judge-{number}"
         container = options.server_container or server.server_type
-        needed = hardware(placement, gpus=server.num_gpus, nodes=server.num_nodes)
+        needed = hardware_of(placement, gpus=server.num_gpus, nodes=server.num_nodes)
         command = Command(server, container=container, name=name)
         groups.append(CommandGroup([command], hardware=needed, name=name, log_dir=group.log_dir))
     return groups
@@ -402,7 +404,7 @@ def one_blank(prompt_config: str) -> str:
     return texts[0].replace("{", "{{").replace("}", "}}").replace(mark, "{}")
 
 
-def torchrun(own: str, nodes: int, gpus: int) -> list[Word]:
+def torchrun_words(own: str, nodes: int, gpus: int) -> list[Word]:
     """Return words of torchrun: one process for each GPU of each node; they meet at the first one."""
     return [
         "-m",
