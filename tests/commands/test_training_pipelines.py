@@ -14,12 +14,12 @@ from tests.commands.running import ns, write
 
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.plan import Job, Pipeline, Ref
-from newskills.commands.command import resolve
-from newskills.commands.loading import load
+from newskills.commands.command import resolve_function
+from newskills.commands.loading import load_command
 from newskills.commands.table import one_name
 from newskills.launch.clusters.config import from_keys
 from newskills.launch.executors import make_executor
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import Site
 from newskills.pipelines.notices import print_note
 from newskills.pipelines.submission.prepared import PreparedSubmission
@@ -72,11 +72,11 @@ def planned(disk: Path, line: str, *more: str, **keys: object) -> PreparedSubmis
         **keys,
     }
     words = one_name([*line.split(), *more])
-    command = load(words[0])
+    command = load_command(words[0])
     parsed = command.parsed(words[1:])
     command.check(parsed)
     assert command.prepare is not None
-    return resolve(command.prepare)(parsed, from_keys(config, "config", {}))  # type: ignore[return-value]
+    return resolve_function(command.prepare)(parsed, from_keys(config, "config", {}))  # type: ignore[return-value]
 
 
 def plan_of(disk: Path, line: str, *more: str, **keys: object) -> Pipeline:
@@ -488,7 +488,7 @@ def test_scripts_for_slurm(disk: Path, name: str) -> None:
     place = make_executor(site)
     text = ""
     for job in ready.submission.pipeline.jobs:
-        for file, content in render(job, site.job_folder(job), place).items():
+        for file, content in render_scripts(job, site.job_folder(job), place).items():
             if file == "job.sh":
                 start = content[content.index("start_all() {") : content.index("# send_signal")]
                 header = "\n".join(row for row in content.splitlines() if row.startswith("#SBATCH"))

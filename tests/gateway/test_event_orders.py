@@ -147,10 +147,10 @@ def cut(draw: st.DrawFn) -> tuple[Reply, list[ReplyPiece]]:
     lines: list[list[ReplyPiece]] = []
     for name, text in (("reasoning", reply.reasoning or ""), ("text", reply.text)):
         size = draw(st.integers(1, 9))
-        lines.append([ReplyPiece(**{name: piece}) for piece in form.pieces(text, size)])
+        lines.append([ReplyPiece(**{name: piece}) for piece in form.split_text(text, size)])
     for number, made in enumerate(reply.tool_calls or ()):
         made["function"]["arguments"] = draw(st.sampled_from(["", made["function"]["arguments"]]))
-        pieces = form.pieces(made["function"]["arguments"], draw(st.integers(1, 9)))
+        pieces = form.split_text(made["function"]["arguments"], draw(st.integers(1, 9)))
         begun = ReplyPiece(call=number, call_id=made["id"], name=made["function"]["name"])
         lines.append([begun, *(ReplyPiece(call=number, arguments=piece) for piece in pieces)])
     if draw(st.booleans()):  # in order

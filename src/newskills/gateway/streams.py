@@ -22,7 +22,7 @@ from newskills.gateway.form import (
     ReplyStream,
     argument_text,
     name_of,
-    pieces,
+    split_text,
 )
 
 BlockKind = Literal["text", "reasoning", "call"]
@@ -51,7 +51,7 @@ class ReplyBlock(Struct, kw_only=True, eq=False):
 
     def is_complete(self) -> bool:
         """Return whether the arguments of a call are whole."""
-        return self.content.rstrip().endswith("}") and _object(self.content) is not None
+        return self.content.rstrip().endswith("}") and _parse_object(self.content) is not None
 
 
 class BlockStream:
@@ -228,7 +228,7 @@ class BlockStream:
     def _grow(self, block: ReplyBlock, text: str) -> None:
         if text:
             block.parts.append(text)
-        for piece in pieces(text):
+        for piece in split_text(text):
             self.write(self.growth(block, piece))
 
     def _add(self, kind: Literal["text", "reasoning"], text: str) -> None:
@@ -253,7 +253,7 @@ class BlockStream:
         passed = block.content
         if block.state == "open" and arguments.startswith(passed):
             self._grow(block, arguments[len(passed) :])
-        elif passed != arguments and _object(passed) != _object(arguments or "{}"):
+        elif passed != arguments and _parse_object(passed) != _parse_object(arguments or "{}"):
             self.differs = True
 
     def _drained(self) -> bytes:
@@ -309,7 +309,7 @@ class LiveReply:
         return True
 
 
-def _object(text: str) -> Any:
+def _parse_object(text: str) -> Any:
     """Return arguments as an object; None where they are none."""
     try:
         value = msgspec.json.decode(text)

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, field
 from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Model
 from newskills.base.records import Inference, Message, Reply, Request, Row, TokenPrices
-from newskills.gateway.form import ProgramRequest, ToolChoice, arguments_of, name_of, refuse
+from newskills.gateway.form import ProgramRequest, ToolChoice, arguments_of, bad_request, name_of
 
 SAMPLING = {
     "temperature": "temperature",
@@ -81,7 +81,7 @@ class History:
             self._calls[str(call["id"])] = call
         raw = reply.raw_message
         if raw is not None and isinstance(raw.get("content"), list):
-            self._messages[_identity(reply.text, reply.tool_calls)] = raw
+            self._messages[_reply_identity(reply.text, reply.tool_calls)] = raw
 
     def restored(self, messages: list[Message], *, blocks: bool) -> list[Message]:
         """Return `messages` with the model's own calls; with `blocks` also its own content."""
@@ -94,7 +94,7 @@ class History:
         if calls != message.tool_calls:
             message = msgspec.structs.replace(message, tool_calls=calls)
         if blocks and isinstance(message.content, str | None):
-            raw = self._messages.get(_identity(message.content or "", calls))
+            raw = self._messages.get(_reply_identity(message.content or "", calls))
             if raw is not None:
                 return msgspec.structs.replace(message, content=raw["content"])
         return message
@@ -111,7 +111,7 @@ def _same_call(call: Row, kept: Row) -> bool:
     return name_of(call) == name_of(kept) and arguments_of(call) == arguments_of(kept)
 
 
-def _identity(text: str, calls: list[Row] | None) -> str:
+def _reply_identity(text: str, calls: list[Row] | None) -> str:
     return "\0".join([text.strip(), *(str(call.get("id")) for call in calls or ())])
 
 
@@ -164,7 +164,7 @@ class GatewayTask(Struct, kw_only=True, eq=False):
             if limit and value >= limit:
                 self.refusals += 1
                 self.exhausted = name
-                raise refuse(f"This task has used up its limit of {limit:g} {name}.", code="task_limit")
+                raise bad_request(f"This task has used up its limit of {limit:g} {name}.", code="task_limit")
         self.requests += 1
 
     @property

@@ -79,7 +79,7 @@ def read_commit(root: Path) -> GitCommit:
     )
 
 
-def extract(commit: GitCommit, target: Path) -> None:
+def extract_commit(commit: GitCommit, target: Path) -> None:
     """Write the committed files below `target`. Raises StorageError."""
     target.mkdir(parents=True, exist_ok=True)
     archive = subprocess.Popen(

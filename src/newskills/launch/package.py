@@ -24,7 +24,7 @@ from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_folders, l
 from newskills.base.plan import Pipeline
 from newskills.launch.clusters.config import ClusterConfig, environment_setting
 from newskills.launch.clusters.mounts import CODE, clean_path, is_inside
-from newskills.launch.git import GitCommit, extract, read_commit, repository_of
+from newskills.launch.git import GitCommit, extract_commit, read_commit, repository_of
 from newskills.launch.machines.shell import Shell
 
 MAX_SHOWN_FILES = 10
@@ -337,7 +337,7 @@ def _build_tree(content: PackageContent, tree: Path) -> None:
     try:
         tree.mkdir(mode=0o755)
         for prefix, commit in content.committed:
-            extract(commit, tree / prefix)
+            extract_commit(commit, tree / prefix)
             names = () if prefix else content.data
             for name in names:
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)

@@ -31,7 +31,7 @@ from newskills.launch.executors.slurm_submission import (
     group_alike_jobs,
 )
 from newskills.launch.executors.slurm_trial import Partition, partition_problem, read_partitions, try_scripts
-from newskills.launch.job_script import read_bash_resource, render
+from newskills.launch.job_script import read_bash_resource, render_scripts
 from newskills.launch.machines.shell import ShellCall
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.place import JobFolder, Obstacle, PendingJob, Site
@@ -246,7 +246,7 @@ class Slurm(SlurmPlace):
         return array_batches(groups, most)
 
     def _texts(self, job: Job) -> Iterable[tuple[str, str]]:
-        return render(job, self._site.job_folder(job), self).items()
+        return render_scripts(job, self._site.job_folder(job), self).items()
 
     def _withdraw(self, names: Sequence[str]) -> bool:
         """Cancel what was submitted of these jobs, and tell processes that may still be submitting them to do the same;

@@ -19,7 +19,7 @@ from newskills.launch.clusters.mounts import CODE, parse_mounts
 from newskills.launch.clusters.names import MAX_NAME_CHARS
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.variables import job_variables
-from newskills.launch.job_script import quote
+from newskills.launch.job_script import quote_for_bash
 from newskills.launch.place import JobFolder, Site, Variable
 
 WARNING_SECONDS = 120
@@ -252,7 +252,7 @@ def _wants_mpi(group: CommandGroup, command: Command) -> bool:
 
 def _run_step() -> list[str]:
     return (
-        _RUN_STEP.replace("TROUBLE", quote(CONTROLLER_TROUBLE))
+        _RUN_STEP.replace("TROUBLE", quote_for_bash(CONTROLLER_TROUBLE))
         .replace("PATIENCE", str(STEP_PATIENCE))
         .splitlines()
     )

@@ -58,7 +58,7 @@ class JobSupervisor:
     def start(self) -> int:
         """Start the supervising process and return."""
         lock = os.open(f"{self.folder}/supervisor", os.O_RDWR | os.O_CREAT, 0o600)
-        if not _lock(lock):
+        if not _try_lock(lock):
             return RUNS_ALREADY
         self.forget()
         for number in STOPPING:
@@ -103,7 +103,7 @@ class JobSupervisor:
                 os.kill(self.job, number)
 
     def run(self) -> None:
-        tick()
+        start_clock()
         obstacle = self.obstacle()
         if obstacle:
             self.mark(143, f"cancelled {obstacle}")
@@ -142,7 +142,7 @@ class JobSupervisor:
     def awaited(self, need: str) -> str:
         with open(f"{need}/supervisor", "rb") as lock:
             if self.kind == "after":
-                while not os.path.exists(f"{need}/job.started") and not _lock(lock.fileno(), shared=True):
+                while not os.path.exists(f"{need}/job.started") and not _try_lock(lock.fileno(), shared=True):
                     time.sleep(0.1)
                 return ""
             fcntl.flock(lock, fcntl.LOCK_SH)
@@ -183,7 +183,7 @@ class JobSupervisor:
     def keep(self) -> NoReturn:
         """Run job.sh, and end when none of its processes is left."""
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-        tick()
+        start_clock()
         self.job = 0
         signal.signal(signal.SIGALRM, self.remind)
         self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
@@ -235,7 +235,7 @@ class AttachedSupervisor(JobSupervisor):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ALONE)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())  # of Ray's workers, which block some
             self.forget()
-            tick()
+            start_clock()
             signal.signal(signal.SIGALRM, self.remind)
             if os.getppid() == self.above:
                 self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
@@ -254,14 +254,14 @@ class AttachedSupervisor(JobSupervisor):
         self.send(signal.SIGUSR1)
 
 
-def tick() -> None:
+def start_clock() -> None:
     """Start the clock that interrupts system calls of this process from now on, see TICK; its children have no
     such clock."""
     signal.signal(signal.SIGALRM, lambda number, frame: None)
     signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
 
 
-def _lock(fd: int, *, shared: bool = False) -> bool:
+def _try_lock(fd: int, *, shared: bool = False) -> bool:
     """Try to take the lock for a second (a shared one: once); a process that looks at the state of the job holds a
     shared lock for an instant."""
     for _ in range(1 if shared else 20):
@@ -286,7 +286,7 @@ def end_children() -> None:
     """Kill all descendants: those whose parent died become children of this process, so kill until there is no
     child."""
     while True:
-        for pid in children():
+        for pid in list_children():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         try:
@@ -295,7 +295,7 @@ def end_children() -> None:
             return
 
 
-def children() -> list[int]:
+def list_children() -> list[int]:
     """Return the ids of the processes whose parent this process is."""
     child_pids, me = [], os.getpid()
     for name in os.listdir("/proc"):

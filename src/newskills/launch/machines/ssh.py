@@ -89,13 +89,13 @@ class RemoteMachine:
     def exists(self, paths: Sequence[str]) -> list[bool]:
         if not paths:
             return []
-        tests = "".join(f"there {_quote(path)}\n" for path in paths)
+        tests = "".join(f"there {_quote_word(path)}\n" for path in paths)
         marks = self._batch([f"there() {{ if [[ -e $1 ]]; then printf 1; else printf 0; fi; }}\n{tests}"])[0].out
         return [mark == "1" for mark in marks]
 
     def read(self, paths: Sequence[str]) -> list[str | None]:
         if paths:
-            ran = self._batch([f"cat -- {_quote(path)} 2>/dev/null" for path in paths])
+            ran = self._batch([f"cat -- {_quote_word(path)} 2>/dev/null" for path in paths])
         else:
             ran = []
         return [done.out if done.code == 0 else None for done in ran]
@@ -155,7 +155,7 @@ class RemoteMachine:
 
         Raises StorageError, RemoteError.
         """
-        there = _quote(folder)
+        there = _quote_word(folder)
         process = self.converse(f"mkdir -p -- {there} && exec tar -xzf - --no-same-owner -C {there}")
         errors = process.communicate(_tar_archive(texts))[0].decode(errors="replace")
         if process.returncode == _CONNECTION_FAILED:
@@ -396,18 +396,18 @@ def _bash_line(call: ShellCall) -> str:
     """Return `call` as one line of bash; the builtins keep texts and secrets out of any argv."""
     if not call.argv:
         raise ConfigError("There is nothing to run.")
-    parts = [f"cd -- {_quote(call.folder)}"] if call.folder else []
+    parts = [f"cd -- {_quote_word(call.folder)}"] if call.folder else []
     for name, value in call.secrets.items():
         if not is_variable(name):
             raise ConfigError(f"'{name}' is not the name of a variable.")
-        parts.append(f"export {name}={_quote(value)}")
-    parts.append("exec -- " + " ".join(map(_quote, call.argv)))
-    feed = f"printf %s {_quote(call.stdin)} | " if call.stdin else ""
+        parts.append(f"export {name}={_quote_word(value)}")
+    parts.append("exec -- " + " ".join(map(_quote_word, call.argv)))
+    feed = f"printf %s {_quote_word(call.stdin)} | " if call.stdin else ""
     no_input = "" if call.stdin else " </dev/null"
     return f"{feed}( {' && '.join(parts)} )" + no_input
 
 
-def _quote(text: str) -> str:
+def _quote_word(text: str) -> str:
     if "\0" in text:
         raise ConfigError(f"A NUL byte cannot be given to a program: {text!r}.")
     return shlex.quote(text)

@@ -27,7 +27,7 @@ from newskills.launch.experiments import Experiment, job_root
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.place import ObstacleFinder
-from newskills.launch.submit import SubmitOptions, site_of, submit, unmet_dependencies
+from newskills.launch.submit import SubmitOptions, site_of, submit_pipeline, unmet_dependencies
 from newskills.launch.validate import pipeline_problems
 from newskills.pipelines.options import PlacementOptions, WorkOptions
 from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, paths_of
@@ -193,7 +193,7 @@ def _check_code(ready: PreparedSubmission, cluster: ClusterConfig) -> RehearsalC
     pipeline = ready.submission.pipeline
     alone = replace(pipeline, jobs=tuple(replace(job, run_after=()) for job in pipeline.jobs))
     try:
-        package = submit(alone, cluster, ready.submission.environ, _submit_options(ready)).package
+        package = submit_pipeline(alone, cluster, ready.submission.environ, _submit_options(ready)).package
     except NewskillsError as error:
         return RehearsalCheck("code", "wrong", str(error))
     where = f"commit {package.commit[:12]} of {package.repository}" if package.commit else package.path
@@ -213,7 +213,7 @@ def _run_locally(ready: PreparedSubmission, paths: ClusterPaths) -> list[Rehears
             dependency_type=paths.cluster.dependency_type,
         )
         try:
-            experiment = submit(plan, here, environ)
+            experiment = submit_pipeline(plan, here, environ)
             follow_experiment(experiment)
         except NewskillsError as error:
             return [*stage.notes, RehearsalCheck("run", "wrong", str(error))]

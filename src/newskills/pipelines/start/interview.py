@@ -342,9 +342,9 @@ def _check_folder(text: str, answers: Answers) -> None:
 
 
 def _check_mount(text: str, environ: Mapping[str, str]) -> str:
-    from newskills.launch.clusters.expand import at_home, expand
+    from newskills.launch.clusters.expand import at_home, expand_variables
 
-    filled = at_home(expand(text, environ, "mounts"), environ)
+    filled = at_home(expand_variables(text, environ, "mounts"), environ)
     parse_mount(filled)
     return filled
 

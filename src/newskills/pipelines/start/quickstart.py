@@ -21,8 +21,13 @@ from newskills.pipelines.extras import require_train
 from newskills.pipelines.start.quickstart_options import QuickstartOptions
 from newskills.recipes.improve.loop import Improvement
 from newskills.recipes.improve.records import ROUNDS
-from newskills.recipes.lesson import LessonSpec, lesson, shorten_lesson
-from newskills.recipes.quickstart import QUICKSTART_BENCHMARKS, QuickstartSpec, activation_line, quickstart
+from newskills.recipes.lesson import LessonSpec, run_lesson, shorten_lesson
+from newskills.recipes.quickstart import (
+    QUICKSTART_BENCHMARKS,
+    QuickstartSpec,
+    activation_line,
+    run_quickstart_evaluation,
+)
 from newskills.run.evaluate import EvaluationOutcome
 from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills.run.training.steps_shown import steps_shown
@@ -99,7 +104,7 @@ def run_quickstart(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | Non
     if options.dry_run:
         show_dry_run(_dry_run_steps(spec))
         return None
-    evaluation = quickstart(spec, say=print_now)
+    evaluation = run_quickstart_evaluation(spec, say=print_now)
     if evaluation.message:
         unfinished = _UnfinishedError(evaluation.message)
         unfinished.exit_code = evaluation.exit_code
@@ -130,7 +135,7 @@ def _run_lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
         "torch", "safetensors", "tokenizers", instead="ns quickstart --no_train evaluates without these packages."
     )
     with ended_by_term():
-        _, improvement = lesson(spec, say=print_now)
+        _, improvement = run_lesson(spec, say=print_now)
     return QuickstartOutcome(page=_write_page(spec.output_dir), improvement=improvement)
 
 

@@ -13,7 +13,7 @@ from newskills.config.layers import Resolved, explain
 from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import ExecutorScript, Site
 from newskills.launch.submit import site_of
 from newskills.run.planning.config import GenerationConfig
@@ -77,7 +77,7 @@ def print_scripts(pipeline: Pipeline, site: Site) -> None:
     if not isinstance(place, ExecutorScript):
         return
     for job in pipeline.jobs:
-        for name, text in render(job, site.job_folder(job), place).items():
+        for name, text in render_scripts(job, site.job_folder(job), place).items():
             sys.stdout.write(f"\n==> {site.folder}/{job.name}/{name} <==\n{text}")
 
 

@@ -12,8 +12,8 @@ from newskills.launch.clusters.trial import check_python
 from newskills.launch.experiments import Experiment, JobRecord
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
-from newskills.launch.submit import SubmitOptions, submit
-from newskills.launch.validate import check
+from newskills.launch.submit import SubmitOptions, submit_pipeline
+from newskills.launch.validate import check_pipeline
 from newskills.pipelines.notices import print_note
 from newskills.pipelines.placement.cluster import make_mount_sources
 from newskills.pipelines.placement.shipments import copy_shipments
@@ -39,9 +39,11 @@ def submit_prepared(ready: PreparedSubmission) -> Experiment | None:
         make_mount_sources(submission.cluster, submission.environ)
     if ready.shipments and not options.dry_run:
         hf_home = submission.skip_hf_home_check
-        check(submission.pipeline, submission.cluster, submission.environ, skip_hf_home_check=hf_home)
+        check_pipeline(submission.pipeline, submission.cluster, submission.environ, skip_hf_home_check=hf_home)
         copy_shipments(ready.shipments, shell_of(submission.cluster, submission.environ))
-    experiment = submit(submission.pipeline, submission.cluster, submission.environ, settings, say=print_note)
+    experiment = submit_pipeline(
+        submission.pipeline, submission.cluster, submission.environ, settings, say=print_note
+    )
     if options.dry_run:
         from newskills.pipelines.submission.plan_view import show_pipeline
 

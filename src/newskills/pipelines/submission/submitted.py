@@ -17,7 +17,7 @@ from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.logs import chosen_jobs, follow_logs, log_files, read_logs
 from newskills.launch.machines.shell import Shell
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.states import JobState, JobWatch, states
+from newskills.launch.states import JobState, JobWatch, experiment_states
 from newskills.launch.submit import executor_of, with_handles
 
 SCREENFUL = 18
@@ -34,7 +34,11 @@ class SubmittedExperiment(Struct, frozen=True):
     def states(self, job: str | None = None) -> list[JobState]:
         """Return the states of the job called `job`, or of all. Raises ConfigError, RemoteError."""
         wanted = {job.name for job in chosen_jobs(self.experiment, job)}
-        return [state for state in states(self.experiment, self.executor, self.shell) if state.job.name in wanted]
+        return [
+            state
+            for state in experiment_states(self.experiment, self.executor, self.shell)
+            if state.job.name in wanted
+        ]
 
     def show_logs(self, job: str | None, command: str | None, say: PrintLine, *, follow: bool) -> int:
         """Print the logs, with `follow` until the jobs have ended; return the first exit code that is not 0 (without

@@ -99,11 +99,11 @@ def _improve_here(spec: ImproveSpec) -> Improvement | None:
             hint="Run: pip install 'newskills[local]', or choose another --server_type.",
         )
     from newskills.pipelines.improvement_report import write_improvement_report
-    from newskills.recipes.improve.loop import improve
+    from newskills.recipes.improve.loop import run_improvement
 
     try:
         with ended_by_term():
-            improvement = improve(spec, say=print_now)
+            improvement = run_improvement(spec, say=print_now)
     except StoppedError as stopped:
         print_now(str(stopped))
         return None

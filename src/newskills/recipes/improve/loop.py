@@ -72,7 +72,7 @@ class Improvement(Struct, frozen=True, kw_only=True):
         return [record for record in self.rounds if record.kept]
 
 
-def improve(spec: ImproveSpec, *, say: PrintLine) -> Improvement:
+def run_improvement(spec: ImproveSpec, *, say: PrintLine) -> Improvement:
     """Run rounds until all are done, or until nothing is gained any more; the same call continues where it was stopped.
 
     Raises ConfigError (settings, a gate or a guard that nothing can pass), DataError (data, overlap), StoppedError,

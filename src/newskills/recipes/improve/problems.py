@@ -74,7 +74,7 @@ def load_problems(spec: ImproveSpec, say: PrintLine, *, writes: bool = True) -> 
     held-out problems among those to train on, none left).
     """
     benchmark = get_benchmark(spec.benchmark)
-    evaluated = [_run(name, spec, writes=writes) for name in (spec.benchmark, *spec.guards)]
+    evaluated = [_evaluation_run(name, spec, writes=writes) for name in (spec.benchmark, *spec.guards)]
     names = [run.name for run in evaluated]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"--guard: {twice[0]} is evaluated already; name other benchmarks, each once.")
@@ -196,7 +196,7 @@ def _read_examples(path: Path) -> list[Row]:
     return rows
 
 
-def _run(asked_name: str, spec: ImproveSpec, *, writes: bool) -> BenchmarkRun:
+def _evaluation_run(asked_name: str, spec: ImproveSpec, *, writes: bool) -> BenchmarkRun:
     """Plan one greedy answer to each problem of the benchmark."""
     keys, benchmark = spec.keys, get_benchmark(asked_name)
     settings = {

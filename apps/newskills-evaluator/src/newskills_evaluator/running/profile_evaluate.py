@@ -15,7 +15,7 @@ from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills.launch.submit import site_of
-from newskills.launch.validate import check
+from newskills.launch.validate import check_pipeline
 from newskills.pipelines.invocations import Invocation
 from newskills.pipelines.notices import print_note
 from newskills.pipelines.submission.plan_view import print_scripts, print_tree
@@ -213,7 +213,7 @@ def _show_jobs(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
 def _planned(compiled: CompiledConfig, environ: Mapping[str, str]) -> DeploymentPlan:
     """Plan an invocation, checked as a submission is. Raises ConfigError."""
     planned = plan_invocation(compiled, new_invocation(), environ)
-    check(planned.pipeline, planned.cluster, planned.environ, skip_hf_home_check=True)
+    check_pipeline(planned.pipeline, planned.cluster, planned.environ, skip_hf_home_check=True)
     return planned
 
 
