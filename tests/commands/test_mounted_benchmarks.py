@@ -50,7 +50,7 @@ def test_the_name_in_containers_leads_to_the_disk(folder: Path, monkeypatch: pyt
     assert mounted_benchmarks(there) == {folder: None}
     (run,) = parse_benchmarks("mine:4", data_dir=None, split=None, mounted=mounted_benchmarks(there))
     assert (run.name, run.samples, run.input_file) == ("mine", 4, folder / "mine/test.jsonl")
-    assert there.moved(str(run.input_file), "The input") == "/benchmarks/mine/test.jsonl"
+    assert there.client_path(str(run.input_file), "The input") == "/benchmarks/mine/test.jsonl"
 
 
 def test_behind_ssh_the_code_is_read_and_the_data_stays(folder: Path) -> None:

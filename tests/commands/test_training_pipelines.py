@@ -73,7 +73,7 @@ def planned(disk: Path, line: str, *more: str, **keys: object) -> PreparedSubmis
     }
     words = one_name([*line.split(), *more])
     command = load_command(words[0])
-    parsed = command.parsed(words[1:])
+    parsed = command.parse_words(words[1:])
     command.check(parsed)
     assert command.prepare is not None
     return resolve_function(command.prepare)(parsed, from_keys(config, "config", {}))  # type: ignore[return-value]

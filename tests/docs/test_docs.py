@@ -71,7 +71,7 @@ def understand(words: list[str]) -> None:
         words = words[1:]
     words = one_name(words)
     command = load_command(words[0])
-    parsed = command.parsed(words[1:])
+    parsed = command.parse_words(words[1:])
     if parsed.help:
         return
     command.check(parsed)

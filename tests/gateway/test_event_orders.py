@@ -132,7 +132,7 @@ def test_any_backend_streams_to_any_program(
     """What a backend of one protocol streams is passed on in another one as it comes, and reads the same."""
     parts: list[ReplyPiece] = []
     whole = ours(backend, streamed(backend, reply, size), parts.append)
-    History().keep(whole)
+    History().keep_reply(whole)
     stream, before = passed_on(program, parts, whole)
     assert essence(ours(program, stream)) == essence(reply)
     if reply.text or reply.reasoning:

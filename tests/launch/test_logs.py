@@ -146,7 +146,7 @@ def test_follows_a_job_of_this_machine(tmp_path: Path, monkeypatch: pytest.Monke
     done = submit_pipeline(pipeline("mine", job("one", work)), cluster(tmp_path), environ)
     executor = executor_of(done, environ)
     watch = JobWatch(done.jobs, executor, LocalMachine())
-    lines = list(follow_logs(LocalMachine(), log_files(done, "one", "main"), watch.over))
+    lines = list(follow_logs(LocalMachine(), log_files(done, "one", "main"), watch.all_ended))
     assert lines == ["line 1", "line 2", "line 3"]
     assert [one.code for one in experiment_states(done, executor, LocalMachine())] == [5]
 
@@ -158,12 +158,12 @@ def test_a_job_without_a_mark_ends_the_following(tmp_path: Path, monkeypatch: py
     done = submit_pipeline(pipeline("mine", job("one", "echo begun; sleep 600")), cluster(tmp_path), environ)
     executor = executor_of(done, environ)
     watch = JobWatch(done.jobs, executor, LocalMachine())
-    assert not watch.over()
+    assert not watch.all_ended()
     executor.cancel(done.handles)
     executor.wait(done.handles)  # type: ignore[attr-defined]
     os.unlink(f"{done.jobs[0].folder}/job.exit")
     watch._asked = -1e9
-    assert watch.over()
+    assert watch.all_ended()
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_there_and_back(laptop: Laptop) -> None:
     plan = pipeline("mine", job("after", "echo second", depends_on=("first",)), job("first", work))
     done = laptop.submit(plan)
     executor, shell = executor_of(done, laptop.environ), shell_of(laptop.cluster, laptop.environ)
-    lines = list(follow_logs(shell, log_files(done, None, "main"), JobWatch(done.jobs, executor, shell).over))
+    lines = list(follow_logs(shell, log_files(done, None, "main"), JobWatch(done.jobs, executor, shell).all_ended))
     assert {"[first] from the commit", f"[first] {done.package.path} 11", "[after] second"} <= set(lines)
     first, after = experiment_states(done, executor, shell)
     assert (first.state, first.exit_code, after.state) == ("failed", 3, "completed")
@@ -86,7 +86,7 @@ def test_waits_for_what_runs_and_cancels_it(laptop: Laptop) -> None:
     everything = (*slow.handles, *after.handles, *by_handle.handles)
     executor.cancel(everything)
     watch = JobWatch(slow.jobs, executor, shell)
-    list(follow_logs(shell, [], watch.over))
+    list(follow_logs(shell, [], watch.all_ended))
     assert experiment_states(slow, executor_of(slow, laptop.environ), shell)[0].state == "cancelled"
 
 

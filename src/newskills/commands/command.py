@@ -61,7 +61,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
 
     def main(self, argv: Sequence[str]) -> int:
         """Parse `argv`, show help where asked, and run. Raises NewskillsError."""
-        parsed = self.parsed(argv)
+        parsed = self.parse_words(argv)
         if parsed.help:
             sys.stdout.write(
                 self.help(full=parsed.help == "all")
@@ -83,7 +83,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
             raise TypeError(f"{self.name} has neither run nor result.")
         return work
 
-    def parsed(self, argv: Sequence[str]) -> Parsed[O]:
+    def parse_words(self, argv: Sequence[str]) -> Parsed[O]:
         """Parse `argv`. Raises ConfigError, UnknownNameError."""
         keys = tuple(leaves(self.config)) if self.config else ()
         open_ended = self.more_help is not None

@@ -156,7 +156,7 @@ class NamedTasks:
     def task(self, request: HttpRequest, route: Route) -> GatewayTask:
         """Return the task of a request, a new one for a new name. Raises GatewayProblem: wrong token, two names."""
         keys = keys_in(request)
-        if self._token and not any(self._fits(key) for key in keys):
+        if self._token and not any(self._is_valid_key(key) for key in keys):
             raise GatewayProblem(
                 "authentication", "This gateway needs its token as the key.", status=401, final=True
             )
@@ -175,7 +175,7 @@ class NamedTasks:
             self.tasks[name] = self._make(name)
         return self.tasks[name]
 
-    def _fits(self, key: str) -> bool:
+    def _is_valid_key(self, key: str) -> bool:
         return hmac.compare_digest(key.partition(":")[0].encode(), self._token.encode())
 
 

@@ -134,14 +134,16 @@ class Gateway:
                 return wrong
             program = _read_program(request, route, task)
             if route.operation == "count":
-                return await self._counted(route.protocol, task, program)
+                return await self._count_request(route.protocol, task, program)
             task.admit()
             self.requests += 1
         except GatewayProblem as problem:
             return _problem_response(route.protocol, problem)
-        return await self._reply(route.protocol, task, program)
+        return await self._reply_to(route.protocol, task, program)
 
-    async def _counted(self, protocol: ProgramProtocol, task: GatewayTask, program: ProgramRequest) -> Response:
+    async def _count_request(
+        self, protocol: ProgramProtocol, task: GatewayTask, program: ProgramRequest
+    ) -> Response:
         request = task.to_send(program)
         counted = None
         if self._count is not None:
@@ -152,12 +154,12 @@ class Gateway:
         body = encode_json(protocol.count(max(1, size // BYTES_PER_TOKEN)))
         return Response(200, body, headers=(("x-newskills-tokens", "estimated"),))
 
-    async def _reply(
+    async def _reply_to(
         self, protocol: ProgramProtocol, task: GatewayTask, program: ProgramRequest
     ) -> Response | ChunkedResponse:
         head = ReplyHead(request=program, task=task.name, number=task.requests, created=int(time.time()))
         live = LiveReply(protocol.stream(head))
-        work = asyncio.create_task(self._ask(protocol, task, head, live))
+        work = asyncio.create_task(self._ask_model(protocol, task, head, live))
         work.add_done_callback(lambda _: live.wake())
         try:
             if program.stream:
@@ -174,7 +176,7 @@ class Gateway:
             return Response(200, live.events(), EVENTS, (("Cache-Control", "no-cache"),))
         return _json_reply(protocol.answer(outcome))
 
-    async def _ask(
+    async def _ask_model(
         self, protocol: ProgramProtocol, task: GatewayTask, head: ReplyHead, live: LiveReply
     ) -> Served | GatewayProblem:
         """Ask the model; record and return what came of it. A program that streams gets parts meanwhile, and the rest

@@ -71,7 +71,7 @@ class History:
         self._calls: dict[str, Row] = {}
         self._messages: dict[str, Row] = {}
 
-    def keep(self, reply: Reply) -> None:
+    def keep_reply(self, reply: Reply) -> None:
         """Keep a reply, to which missing identities of calls are added; what is no call of a tool is left out."""
         calls = [call for call in reply.tool_calls or () if isinstance(call, dict) and name_of(call)]
         reply.tool_calls = calls or None
@@ -83,14 +83,15 @@ class History:
         if raw is not None and isinstance(raw.get("content"), list):
             self._messages[_reply_identity(reply.text, reply.tool_calls)] = raw
 
-    def restored(self, messages: list[Message], *, blocks: bool) -> list[Message]:
+    def restore_calls(self, messages: list[Message], *, blocks: bool) -> list[Message]:
         """Return `messages` with the model's own calls; with `blocks` also its own content."""
         return [
-            self._restored(message, blocks) if message.role == "assistant" else message for message in messages
+            self._restore_message(message, blocks) if message.role == "assistant" else message
+            for message in messages
         ]
 
-    def _restored(self, message: Message, blocks: bool) -> Message:
-        calls = [self._call(call) for call in message.tool_calls or ()] or None
+    def _restore_message(self, message: Message, blocks: bool) -> Message:
+        calls = [self._original_call(call) for call in message.tool_calls or ()] or None
         if calls != message.tool_calls:
             message = msgspec.structs.replace(message, tool_calls=calls)
         if blocks and isinstance(message.content, str | None):
@@ -99,7 +100,7 @@ class History:
                 return msgspec.structs.replace(message, content=raw["content"])
         return message
 
-    def _call(self, call: Row) -> Row:
+    def _original_call(self, call: Row) -> Row:
         """Return the call as the model made it, where the program has not changed it."""
         kept = self._calls.get(str(call.get("id")))
         if kept is not None and _same_call(call, kept):
@@ -181,7 +182,7 @@ class GatewayTask(Struct, kw_only=True, eq=False):
         choice = program.choice if program.tools else ToolChoice()
         return msgspec.structs.replace(
             run,
-            messages=self.history.restored(program.messages, blocks=self.backend.blocks),
+            messages=self.history.restore_calls(program.messages, blocks=self.backend.blocks),
             tools=self.tools,
             stop=[*run.stop, *program.stop],
             response_format=program.response_format or run.response_format,
@@ -196,7 +197,7 @@ class GatewayTask(Struct, kw_only=True, eq=False):
         self.tokens += reply.usage.output_tokens or 0
         self.cost += self.prices.cost(reply.usage)
         self.failure = None
-        self.history.keep(reply)
+        self.history.keep_reply(reply)
         if self.keeps_replies:
             self.replies.append(reply)
 

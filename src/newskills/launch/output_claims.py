@@ -47,7 +47,7 @@ class OutputClaims:
         self._files = [records.folder / ".outputs" / name for name in names]
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock_folders(self) -> Iterator[None]:
         """Lock the folders of outputs, so that other submissions into them wait. Raises StorageError."""
         with contextlib.ExitStack() as stack:
             files = () if self._read_only else self._files
@@ -55,7 +55,7 @@ class OutputClaims:
                 stack.enter_context(waiting_lock(file.with_name(f"{file.name}.lock"), "A folder of outputs"))
             yield
 
-    def busy(self, look: Look) -> dict[str, UnfinishedJob]:
+    def busy_files(self, look: Look) -> dict[str, UnfinishedJob]:
         """Return path → the job that already makes it. Raises NewskillsError."""
         busy_outputs: dict[str, UnfinishedJob] = {}
         ended: set[str] = set()

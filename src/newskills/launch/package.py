@@ -222,7 +222,7 @@ def _uncommitted_data(commit: GitCommit) -> list[str]:
     """
     places = {name for name in DATA_FOLDERS if (commit.root / name).is_dir()}
     places |= {place for name in commit.files if (place := _data_folder(name))}
-    names = {*commit.others(sorted(places)), *commit.uncommitted}
+    names = {*commit.uncommitted_files_in(sorted(places)), *commit.uncommitted}
     return sorted(
         name for name in names if name.endswith(".jsonl") and _data_folder(name) and _is_uncommitted(commit, name)
     )

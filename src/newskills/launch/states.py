@@ -95,7 +95,7 @@ class JobWatch:
         self._executor, self._shell = executor, shell
         self._asked = -math.inf
 
-    def over(self) -> bool:
+    def all_ended(self) -> bool:
         """Return whether all jobs have ended; False without asking the executor where it was asked shortly before.
         Raises RemoteError."""
         if all(self._shell.exists(self._marks)):

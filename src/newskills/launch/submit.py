@@ -85,7 +85,7 @@ def submit_pipeline(
     site = site_of(cluster, environ, name=pipeline.name, folder=folder, code=code.path, log_dir=options.log_dir)
     executor = make_executor(site)
     outputs = OutputClaims(context.records, pipeline, read_only=options.dry_run)
-    with outputs.locked():
+    with outputs.lock_folders():
         left = _not_at_work(pipeline, outputs, context)
         experiment = _planned_experiment(
             left, site, code, _outside_handles(left.pipeline, context, executor), stamp
@@ -106,7 +106,7 @@ def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _Submission
         latest = with_handles(experiment, context.environ)
         return latest, executor_of(latest, context.environ).state(list(latest.handles))
 
-    busy = outputs.busy(look)
+    busy = outputs.busy_files(look)
     left = remaining_jobs(pipeline, busy)
     if gone := len(pipeline.jobs) - len(left.pipeline.jobs):
         names = sorted({output.experiment for output in busy.values()})

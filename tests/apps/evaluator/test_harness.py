@@ -63,7 +63,7 @@ def parsed(line: str) -> list[Any]:
     cut = words.index("&&")
     for step in (words[:cut], words[cut + 1 :]):
         assert step[0] == "ns"
-        steps.append(load_command(step[1]).parsed(step[2:]))
+        steps.append(load_command(step[1]).parse_words(step[2:]))
     return steps
 
 

@@ -129,7 +129,7 @@ def follow_tasks(experiment: Experiment, environ: Mapping[str, str], say: PrintL
         for name in job.commands
         if name in names
     ]
-    for line in follow_logs(shell, files, watch.over):
+    for line in follow_logs(shell, files, watch.all_ended):
         say(line)
 
 

@@ -61,7 +61,7 @@ def plan_command(parsed: Parsed[Options]) -> CommandPlan:
     with redirect_stdout(text):
         if code := command.main(words):
             raise NewskillsError(f"{command.name} ended with exit code {code}.")
-    planned = command.parsed(words)
+    planned = command.parse_words(words)
     if command.prepare is None or getattr(planned.options, "cluster", None) is None:
         return CommandPlan(text.getvalue(), ())
     with redirect_stderr(io.StringIO()):  # its notes were shown above

@@ -45,7 +45,7 @@ def rehearse_command(name: str, words: Sequence[str]) -> list[RehearsalCheck]:
     command = load_command(name)
     if command.prepare is None or command.name not in REHEARSED:
         raise ConfigError(f"ns {name} cannot be rehearsed; generate, eval and run_cmd can.")
-    parsed = command.parsed(words)
+    parsed = command.parse_words(words)
     from newskills.pipelines.rehearsal.rehearse import rehearse_submission
 
     return rehearse_submission(parsed, resolve_function(command.prepare))

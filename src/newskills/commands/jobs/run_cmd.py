@@ -16,8 +16,8 @@ ALIASES = {"cmd": "command"}
 class RunCommand(Command[RunCmdOptions], frozen=True, kw_only=True):
     """All that follows the options belongs to the user's command, whatever it looks like."""
 
-    def parsed(self, argv: Sequence[str]) -> Parsed[RunCmdOptions]:
-        return super().parsed(with_marker(argv))
+    def parse_words(self, argv: Sequence[str]) -> Parsed[RunCmdOptions]:
+        return super().parse_words(with_marker(argv))
 
 
 def with_marker(argv: Sequence[str]) -> list[str]:

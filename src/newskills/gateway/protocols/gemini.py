@@ -276,7 +276,7 @@ class _Calls:
         arguments = encode_json(shapes.read_row(function_call.get("args"), "functionCall.args")).decode()
         return shapes.tool_call(identity, name, arguments)
 
-    def answered(self, response: Row) -> str:
+    def answered_call_id(self, response: Row) -> str:
         """Return the identity of the call that a result belongs to."""
         identity, name = response.get("id"), response.get("name")
         for number, (called, open_identity) in enumerate(self._open):
@@ -310,7 +310,7 @@ def _user_turn(parts: list[Row], calls: _Calls) -> list[Message]:
     for part in parts:
         if (response := _get_field(part, "functionResponse")) is not None:
             answer = shapes.read_row(response, "functionResponse")
-            identity = calls.answered(answer)
+            identity = calls.answered_call_id(answer)
             name = shapes.read_text(answer.get("name"), "functionResponse.name")
             messages.append(
                 Message(role="tool", content=_result_text(answer), tool_call_id=identity, name=name or None)

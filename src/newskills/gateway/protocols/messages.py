@@ -100,7 +100,7 @@ class MessagesProtocol:
                     offered.get("name"), described, offered.get("input_schema"), f"tools[{number}]"
                 )
             )
-        request.cache_marks += marks.of(request.messages)
+        request.cache_marks += marks.marks_of(request.messages)
         if request.messages and _is_marked(body):
             last = len(request.messages) - 1
             request.cache_marks.append(CacheMark(message=last, control=body["cache_control"]))
@@ -265,7 +265,7 @@ class _Marks:
         if _is_marked(block):
             self._messages.append((message, end, block["cache_control"]))
 
-    def of(self, messages: list[Message]) -> Iterator[CacheMark]:
+    def marks_of(self, messages: list[Message]) -> Iterator[CacheMark]:
         """Yield the marks. The system's text is the beginning of the first message."""
         for end, control in self.system:
             yield CacheMark(message=0, end=end, control=control)

@@ -236,13 +236,13 @@ class _RunningImport:
                 self.lines.append(line)
                 self._say(f"{name}: {line}")
 
-    def ended(self) -> int:
+    def wait_for_end(self) -> int:
         self._reader.join()
         assert self.process.stdout is not None
         self.process.stdout.close()
         return self.process.wait()
 
-    def leave(self) -> None:
+    def close_stdin(self) -> None:
         """Close stdin of the import, which then ends."""
         assert self.process.stdin is not None
         self.process.stdin.close()
@@ -255,12 +255,12 @@ def _run_imports(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, fo
         for plan in work:
             running.append(_RunningImport(plan, shell.converse(_import_script(plan, place, force=force)), say))
         for each in running:
-            codes[each.plan.image] = each.ended()
+            codes[each.plan.image] = each.wait_for_end()
     finally:
         for each in running:
-            each.leave()
+            each.close_stdin()
         for each in running:
-            each.ended()
+            each.wait_for_end()
     for each in running:
         if code := codes[each.plan.image]:
             raise _import_error(each, code, place, shell)

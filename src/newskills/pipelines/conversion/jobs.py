@@ -62,7 +62,7 @@ def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedS
         output_model=paths.path_in_job(options.output_model, "--output_model"),
     )
     command = Command(_conversion_script(conversion, options, own=own), container=container, name=MAIN)
-    logs = None if options.log_dir else f"{os.path.dirname(paths.host(conversion.output_model))}/{LOGS}"
+    logs = None if options.log_dir else f"{os.path.dirname(paths.host_path(conversion.output_model))}/{LOGS}"
     group = CommandGroup(
         [command], hardware=hardware_of(options, gpus=0 if own else options.num_gpus), name=MAIN, log_dir=logs
     )

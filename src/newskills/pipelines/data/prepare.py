@@ -298,7 +298,7 @@ def _data_dir_in_job(options: PrepareDataOptions, paths: ClusterPaths) -> str | 
     if any(name in variables.plain or name in variables.secrets for name in DATA_VARIABLES):
         return None
     if paths.cluster.ssh_tunnel is None:
-        return paths.moved(str(data_dir()), "--data_dir")
+        return paths.client_path(str(data_dir()), "--data_dir")
     raise ConfigError(
         f"Which folder of cluster '{paths.cluster.name}' holds the data? Give --data_dir.",
         hint=f"Or add {DATA_VARIABLES[0]}=/FOLDER to env_vars in its config.",

@@ -232,8 +232,8 @@ class _ExistingFiles:
     def __init__(self, paths: ClusterPaths, shell: Shell) -> None:
         self.paths, self.shell = paths, shell
 
-    def there(self, files: Sequence[Path]) -> list[bool]:
-        return self.shell.exists([self.paths.host(str(file)) for file in files])
+    def exist(self, files: Sequence[Path]) -> list[bool]:
+        return self.shell.exists([self.paths.host_path(str(file)) for file in files])
 
 
 def _add_summaries(
@@ -252,7 +252,7 @@ def _add_summaries(
     summaries: list[JobDict] = []
     folders = {run.name: spec.output_dir / RESULTS_FOLDER / Path(*run.name.split(".")) for run in spec.runs}
     files = [folders[run.name] / METRICS for run in spec.runs] + [spec.output_dir / METRICS]
-    *done, all_done = looks.there(files)
+    *done, all_done = looks.exist(files)
     several = len(spec.runs) > 1
     for run, there in zip(spec.runs, done, strict=True):
         outputs = _merged_outputs([unit for unit in units if unit.name in (run.name, f"{UNIT_PREFIX}{run.name}")])
@@ -326,7 +326,7 @@ def _metric_words(options: EvalOptions, run: BenchmarkRun | None) -> list[str]:
 def _group_words(spec: EvaluationSpec, paths: ClusterPaths) -> list[str]:
     """Return the options that tell a job where the formulas of the user's own groups are."""
     places = dict.fromkeys(run.group_at for run in spec.runs if run.group is not None and run.group.score)
-    folders = [paths.code(place) for place in places if place]
+    folders = [paths.code_in_job(place) for place in places if place]
     if folders:
         return [f"--group={','.join(folders)}"]
     return []

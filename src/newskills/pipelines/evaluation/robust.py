@@ -197,7 +197,7 @@ def wordings_of(
                 )
             taken.add(stem)
             if there is not None and variant.prompt_config.endswith((".yaml", ".yml")):
-                variant = replace(variant, prompt_config=there.code(variant.prompt_config))
+                variant = replace(variant, prompt_config=there.code_in_job(variant.prompt_config))
             parsed_wordings.append(_wording_spec(base, spec, run, variant, folder / run.name / stem))
     wordings = [
         Wording(name=name, parsed=own, plan=check_plan(own.options, spec)) for name, own, spec in parsed_wordings

@@ -56,7 +56,7 @@ def evaluation_spec_and_judges(
     choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
     data_dir = options.data_dir
     if there is not None and data_dir:
-        data_dir = there.host(there.path_in_job(data_dir, "--data_dir"))
+        data_dir = there.host_path(there.path_in_job(data_dir, "--data_dir"))
     benchmarks = options.benchmarks
     if there is not None:
         benchmarks = there.packaged.read_here(benchmarks, "--benchmarks")

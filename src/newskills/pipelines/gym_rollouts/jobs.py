@@ -95,7 +95,7 @@ def _seed_suffix(file: str) -> str:
 
 
 def _unfinished_files(files: Sequence[str], paths: ClusterPaths, cluster: ClusterConfig) -> list[str]:
-    exists = shell_of(cluster, os.environ).exists([paths.host(file) for file in files])
+    exists = shell_of(cluster, os.environ).exists([paths.host_path(file) for file in files])
     return [file for file, is_done in zip(files, exists, strict=True) if not is_done]
 
 

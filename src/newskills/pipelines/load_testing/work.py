@@ -77,7 +77,7 @@ def measure_load(parsed: Parsed[LoadTestOptions]) -> LoadTest | None:
     with hold_lock(folder / ".load_test.lock", f"The folder {folder}"):
         test = LoadTester(parsed, groups, builder, levels, folder)
         try:
-            return test.test(choice, limits)
+            return test.measure_levels(choice, limits)
         finally:
             builder.close()
 
@@ -171,11 +171,11 @@ class LoadTester:
         self._workload = _describe_workload(parsed.options, groups, self._lengths)
         self._measured = {} if parsed.options.rerun_done else read_levels(folder / LOG)
 
-    def test(self, choice: ModelChoice, limits: dict[str, float]) -> LoadTest:
+    def measure_levels(self, choice: ModelChoice, limits: dict[str, float]) -> LoadTest:
         """Measure what is missing, and return all figures. Raises ConfigError where a level was measured with other
         prompts or another endpoint, NewskillsError."""
         options, server = self._options, self._groups[0].config.server
-        missing = [level for level in self._levels if self._done(level) is None]
+        missing = [level for level in self._levels if self._measured_level(level) is None]
         levels: list[MeasuredLevel] = []
         if missing or options.find:
             with running_endpoint(choice.host, server, self._folder, options.server_timeout) as endpoint:
@@ -199,7 +199,7 @@ class LoadTester:
         write_json(self._folder / SUMMARY, test)
         return test
 
-    def _done(self, level: LoadLevel) -> MeasuredLevel | None:
+    def _measured_level(self, level: LoadLevel) -> MeasuredLevel | None:
         measured = self._measured.get(level.name)
         if measured is None:
             return None
@@ -226,9 +226,9 @@ class LoadTester:
 
         async def measured(level: LoadLevel) -> MeasuredLevel:
             nonlocal prepared
-            if (done := self._done(level)) is None:
+            if (done := self._measured_level(level)) is None:
                 if not prepared:
-                    await self._prepare(model, maker)
+                    await self._warm_up(model, maker)
                     prepared = True
                 print_note(_describe_level(level))
                 done = await LoadGenerator(model, log, level, tokenizer).run(
@@ -239,7 +239,7 @@ class LoadTester:
 
         try:
             if self._options.find:
-                await self._search(self._levels[0], limits, measured)
+                await self._search_highest(self._levels[0], limits, measured)
             else:
                 for level in self._levels:
                     await measured(level)
@@ -247,7 +247,7 @@ class LoadTester:
             await model.close()
             log.close()
 
-    async def _search(
+    async def _search_highest(
         self, first: LoadLevel, limits: dict[str, float], measured: Callable[[LoadLevel], Awaitable[MeasuredLevel]]
     ) -> None:
         async def within(value: float) -> bool:
@@ -256,7 +256,7 @@ class LoadTester:
 
         await highest_load(within, first.value, whole=first.kind == "concurrency")
 
-    async def _prepare(self, model: Model, maker: PromptMaker) -> None:
+    async def _warm_up(self, model: Model, maker: PromptMaker) -> None:
         await maker.prepare(model)
         if self._options.warmup:
             load = LoadLevel(

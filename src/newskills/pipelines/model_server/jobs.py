@@ -145,7 +145,7 @@ def _open_tunnel(tunnels: contextlib.ExitStack, shell: RemoteMachine, local: int
     host, port = there
     try:
         address = shell.run(["bash", "-c", _ADDRESS, "bash", host]).out.strip()
-        tunnels.enter_context(shell.forwarded(local, address or host, port))
+        tunnels.enter_context(shell.forward_port(local, address or host, port))
     except RemoteError as error:
         return f", without a tunnel: {error}"
     return f", and here at http://127.0.0.1:{local}"

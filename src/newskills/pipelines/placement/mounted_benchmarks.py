@@ -32,7 +32,7 @@ def mounted_benchmarks(paths: ClusterPaths) -> dict[Path, Path | None]:
     """
     origins: dict[Path, Path | None] = {}
     for folder in split_folders(_folders_variable(paths)):
-        host = Path(paths.host(str(folder)))
+        host = Path(paths.host_path(str(folder)))
         if paths.cluster.ssh_tunnel is None:
             if host.is_dir():
                 origins[host] = None

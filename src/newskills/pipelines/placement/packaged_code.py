@@ -43,7 +43,7 @@ class PackagedCode:
         )
 
     @cached_property
-    def _found(self) -> tuple[Package, frozenset[str] | None]:
+    def _found_content(self) -> tuple[Package, frozenset[str] | None]:
         """With the names of its files; None: the folder itself tells."""
         cluster = self._cluster
         if self._reused is not None and not in_place(cluster):
@@ -54,23 +54,23 @@ class PackagedCode:
         )
         return content_package, None if in_place(cluster) else frozenset(content.files())
 
-    def place(self, path: str) -> str:
+    def path_on_host(self, path: str) -> str:
         """Return where a path below /nemo_run/code lies on the submitting machine; it may not exist yet."""
-        return os.path.normpath(f"{self._found[0].path}/{_path_below_code(path)}")
+        return os.path.normpath(f"{self._found_content[0].path}/{_path_below_code(path)}")
 
-    def source(self, path: str) -> str | None:
+    def local_source(self, path: str) -> str | None:
         """Return a file of this machine with the same content as `path` (below /nemo_run/code, or its `place`).
 
         None: there is none, or it has changed since the commit.
         """
-        package, files = self._found
+        package, files = self._found_content
         if not is_code(path):
             if not is_inside(path, package.path):
                 return None
             path = f"{CODE}/{os.path.relpath(path, package.path)}"
         rest = _path_below_code(path)
         if files is None:
-            here = self.place(path)
+            here = self.path_on_host(path)
             if self._cluster.ssh_tunnel is None and os.path.exists(here):
                 return here
             return None
@@ -80,12 +80,12 @@ class PackagedCode:
             return here
         return None
 
-    def check(self, path: str, option: str) -> None:
+    def check_path(self, path: str, option: str) -> None:
         """Raise ConfigError where the package does not have `path`."""
-        package, files = self._found
+        package, files = self._found_content
         rest = _path_below_code(path)
         if files is None:
-            [there] = shell_of(self._cluster, os.environ).exists([self.place(path)])
+            [there] = shell_of(self._cluster, os.environ).exists([self.path_on_host(path)])
             if there:
                 return
             raise ConfigError(f"{option}: there is no {rest} in {package.path}, which jobs see as {CODE}.")
@@ -116,8 +116,8 @@ class PackagedCode:
             if not is_code(path):
                 parts.append(part)
                 continue
-            self.check(path + ending, option)
-            if (local := self.source(path + ending)) is None:
+            self.check_path(path + ending, option)
+            if (local := self.local_source(path + ending)) is None:
                 raise ConfigError(
                     f"{option}: {path}{ending} has changed since the commit; the changed file is used here."
                 )
@@ -190,8 +190,8 @@ def local_sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
         path, colons, name = text.partition("::")
         if not is_code(path):
             return text
-        code.check(path, path)
-        if (local := code.source(path)) is None:
+        code.check_path(path, path)
+        if (local := code.local_source(path)) is None:
             missing.append(path)
             return text
         return f"{local}{colons}{name}"

@@ -42,7 +42,7 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
     remote: RemoteMachine | None = None
 
     @contextlib.contextmanager
-    def here(self) -> Iterator[Path]:
+    def local_folder(self) -> Iterator[Path]:
         """Yield the folder on this machine, a copy of the records where it lies elsewhere. Raises DataError,
         RemoteError."""
         if self.remote is None:
@@ -66,7 +66,7 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
                 shutil.copy2(file, target)
             self.remote.put(Path(scratch), self.folder)
 
-    def listing(self) -> list[tuple[str, str]]:
+    def list_records(self) -> list[tuple[str, str]]:
         """List (path, bytes) of the remote records. Raises DataError, RemoteError."""
         if self.remote is None:
             return []
@@ -96,4 +96,4 @@ def results_place(results_dir: str, options: ClusterOptions) -> ResultsPlace:
 def _path_on_host(path: str, cluster: ClusterConfig) -> str:
     contained = bool(cluster.containers)
     paths = ClusterPaths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster))
-    return paths.host(os.path.normpath(path))
+    return paths.host_path(os.path.normpath(path))

@@ -204,7 +204,7 @@ def _run_locally(ready: PreparedSubmission, paths: ClusterPaths) -> list[Rehears
     with tempfile.TemporaryDirectory(prefix="newskills-rehearsal-") as folder:
         stage = _LocalPlan(paths, Path(folder), ready.shipments)
         pipeline = ready.submission.pipeline
-        plan = Pipeline(name=pipeline.name, jobs=tuple(stage.job(job) for job in pipeline.jobs))
+        plan = Pipeline(name=pipeline.name, jobs=tuple(stage.local_job(job) for job in pipeline.jobs))
         environ = {**ready.submission.environ, "NEWSKILLS_EXPERIMENTS_DIR": f"{folder}/experiments"}
         here = ClusterConfig(
             name="rehearsal",
@@ -228,17 +228,17 @@ class _LocalPlan:
         self.results: dict[str, str] = {}
         self.notes: list[RehearsalCheck] = []
 
-    def job(self, job: Job) -> Job:
-        files = {name: self.spec(text) if name == RUN_FILE else text for name, text in job.files.items()}
+    def local_job(self, job: Job) -> Job:
+        files = {name: self.local_spec(text) if name == RUN_FILE else text for name, text in job.files.items()}
         groups = [
-            replace(group, hardware=HardwareConfig(), commands=tuple(map(self.command, group.commands)))
+            replace(group, hardware=HardwareConfig(), commands=tuple(map(self.local_command, group.commands)))
             for group in job.groups
         ]
         return replace(
             job, groups=_one_group(groups), files=files, copies=0, outputs=(), makes=(), run_after=(), log_dir=None
         )
 
-    def command(self, command: Command) -> Command:
+    def local_command(self, command: Command) -> Command:
         script = command.script
         if command.role == "server" and command.name != SANDBOX:
             words = (
@@ -248,71 +248,71 @@ class _LocalPlan:
                 "--port",
                 Ref(command.name, "port"),
             )
-            self.note(command.name, f"'{command.name}' is replaced by a stub with one fixed answer")
+            self.add_note(command.name, f"'{command.name}' is replaced by a stub with one fixed answer")
             script = replace(script, argv=words, env={}, ready=Ready(patience=60.0))
         else:
-            script = replace(script, argv=self.argv(command))
+            script = replace(script, argv=self.local_argv(command))
         if script.setup:
-            self.note("setup", "--installation_command is not run")
+            self.add_note("setup", "--installation_command is not run")
         port = None if script.port is None else 0
         script = replace(script, port=port, setup="", all_nodes=False, tasks_per_node=1)
         return replace(command, script=script, container=None, mounts=None, workdir=None, paths=())
 
-    def argv(self, command: Command) -> tuple[Word, ...]:
+    def local_argv(self, command: Command) -> tuple[Word, ...]:
         """Return the words to run: our own programs, with results elsewhere; what is the user's is left out."""
         words = command.script.argv
         at = next((at for at, word in enumerate(words) if word in (NS_RUN, NS)), 0)
         if at < 2 or words[at - 1] != "-m":
-            self.note(command.name, f"'{command.name}' is your own command and is not run")
+            self.add_note(command.name, f"'{command.name}' is your own command and is not run")
             return (sys.executable, "-c", "pass")
         if at > 2 and command.name == MAIN:
-            self.note("preprocess", "--preprocess_cmd is not run")
-        return (sys.executable, "-m", *(self.moved(word) for word in words[at:]))
+            self.add_note("preprocess", "--preprocess_cmd is not run")
+        return (sys.executable, "-m", *(self.move_results(word) for word in words[at:]))
 
-    def spec(self, text: str) -> str:
+    def local_spec(self, text: str) -> str:
         """Return run.json with few rows, the input as it is called here, and the output in the temporary
         folder."""
         spec = msgspec.json.decode(text, type=RunSpec)
         units = []
         for unit in spec.units:
             config = unit.config
-            output = self.result(str(Path(config.output_file).parent)) + "/" + Path(config.output_file).name
+            output = self.local_result(str(Path(config.output_file).parent)) + "/" + Path(config.output_file).name
             small = config.max_samples if 0 <= config.max_samples < ROWS else ROWS
             made = f"{config.input_file}.done" in spec.needs
-            source = self.result(config.input_file) if made else self.source(config.input_file)
+            source = self.local_result(config.input_file) if made else self.local_input(config.input_file)
             config = map_texts(config, below_working_folder) if code_paths(config) else config
             config = replace(config, input_file=source, output_file=output, max_samples=small)
             units.append(replace(unit, config=config))
         beside = {
-            self.result(str(Path(path).parent)) + "/" + Path(path).name: v for path, v in spec.beside.items()
+            self.local_result(str(Path(path).parent)) + "/" + Path(path).name: v for path, v in spec.beside.items()
         }
-        needs = tuple(map(self.result, spec.needs))
+        needs = tuple(map(self.local_result, spec.needs))
         spec = replace(spec, units=tuple(units), beside=beside, needs=needs, log_dir="", rerun_done=False)
         return msgspec.json.encode(spec).decode()
 
-    def source(self, container_path: str) -> str:
+    def local_input(self, container_path: str) -> str:
         """Return the path of an input file of jobs on this machine."""
         folder, name = os.path.split(container_path)
         if (shipped := self.shipments.get(folder)) is not None:
             return f"{shipped.source}/{name}"
-        return self.paths.here(container_path) or self.paths.host(container_path)
+        return self.paths.local_path(container_path) or self.paths.host_path(container_path)
 
-    def result(self, folder: str) -> str:
+    def local_result(self, folder: str) -> str:
         """Return the stand-in of a results folder."""
         return f"{self.folder}/results{os.path.normpath(folder)}"
 
-    def moved(self, word: Word) -> Word:
+    def move_results(self, word: Word) -> Word:
         """Move absolute paths of results in words of our own commands."""
         if isinstance(word, Ref):
             return word
         option, equals, value = word.partition("=")
         if equals and value.startswith("/"):
-            return f"{option}={self.result(value)}"
+            return f"{option}={self.local_result(value)}"
         if word.startswith("/"):
-            return self.result(word)
+            return self.local_result(word)
         return word
 
-    def note(self, what: str, text: str) -> None:
+    def add_note(self, what: str, text: str) -> None:
         if (check := RehearsalCheck(what, "note", text)) not in self.notes:
             self.notes.append(check)
 

@@ -109,7 +109,7 @@ def make_summary(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
     if options.dry_run:
         show_dry_run(_dry_run_steps(place, how))
         return None
-    with place.here() as folder:
+    with place.local_folder() as folder:
         summary = summarize(folder, metric_for, how)
         if options.debug:
             for step in _read_steps(folder, how):
@@ -138,10 +138,12 @@ def _read_steps(folder: Path, how: SummaryOptions) -> Iterator[Step]:
 def _dry_run_steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
     folder = Path(place.folder)
     if place.remote is None:
-        with place.here() as here:
+        with place.local_folder() as here:
             yield from _read_steps(here, how)
     else:
-        yield from (("fetches", f"{place.remote.name}:{path}", f"{size} bytes") for path, size in place.listing())
+        yield from (
+            ("fetches", f"{place.remote.name}:{path}", f"{size} bytes") for path, size in place.list_records()
+        )
     path = how.save_metrics_path or folder / METRICS_FILE
     yield "writes", path, ""
     yield "writes", extended_path(path), ""

@@ -66,7 +66,7 @@ def make_summary(parsed: Parsed[SummarizeRobustnessOptions]) -> RobustnessSummar
     if options.dry_run:
         show_dry_run(_dry_run_steps(place, how))
         return None
-    with place.here() as folder:
+    with place.local_folder() as folder:
         summary = summarize_robustness(folder, metric_for, how)
         if options.debug:
             for step in _read_steps(folder):
@@ -98,10 +98,12 @@ def _read_steps(folder: Path) -> Iterator[Step]:
 
 def _dry_run_steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
     if place.remote is None:
-        with place.here() as here:
+        with place.local_folder() as here:
             yield from _read_steps(here)
     else:
-        yield from (("fetches", f"{place.remote.name}:{path}", f"{size} bytes") for path, size in place.listing())
+        yield from (
+            ("fetches", f"{place.remote.name}:{path}", f"{size} bytes") for path, size in place.list_records()
+        )
     path = how.save_metrics_path or Path(place.folder) / FOLDER / METRICS_FILE
     yield "writes", path, ""
     yield "writes", path.with_name(TABLES_FILE), ""

@@ -91,7 +91,7 @@ class GatewayChoice(Struct, frozen=True, kw_only=True):
     forced: frozenset[str]
 
     @contextlib.contextmanager
-    def started(self, folder: Path) -> Iterator[GatewayParts]:
+    def running_parts(self, folder: Path) -> Iterator[GatewayParts]:
         """Yield the parts; a server is started for them where the model has none. Raises ServerStartError."""
         options, keys = self.options, self.keys.value
         with running_endpoint(self.model.host, keys.server, folder, options.server_timeout) as server:
@@ -157,7 +157,7 @@ def run_gateway(parsed: Parsed[GatewayOptions]) -> EndedService | None:
         ]
         show_dry_run(steps)
         return None
-    with chosen.started(settings.folder) as parts:
+    with chosen.running_parts(settings.folder) as parts:
 
         async def serve() -> str:
             model = parts.model(_print_with_time)

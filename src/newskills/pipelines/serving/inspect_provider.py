@@ -121,13 +121,13 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
 
     def max_connections(self) -> int:
         """Return the number of requests in flight, which the engine keeps to as well. Raises ConfigError."""
-        return self._chosen.keys.value.max_concurrent_requests
+        return self._choose_gateway.keys.value.max_concurrent_requests
 
     def connection_key(self) -> str:
         return str(self._folder)
 
     @functools.cached_property
-    def _chosen(self) -> GatewayChoice:
+    def _choose_gateway(self) -> GatewayChoice:
         chosen = choose_gateway(self._options, self._overrides)
         check_gateway(chosen)
         return chosen
@@ -162,7 +162,7 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
             if self._parts is not None:
                 return
             self._exit.enter_context(hold_lock(self._folder / ".gateway.lock", f"The folder {self._folder}"))
-            parts = self._exit.enter_context(self._chosen.started(self._folder))
+            parts = self._exit.enter_context(self._choose_gateway.running_parts(self._folder))
             self._recorder = LogRecorder(self._folder)
             atexit.register(self._finish)
             self._parts = parts

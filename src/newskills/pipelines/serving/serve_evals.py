@@ -107,7 +107,7 @@ def _wait_for_jobs(experiment: Experiment, supervision: Supervision) -> None:
     """Wait until all its jobs have ended; a stop cancels them."""
     about = ask_about(experiment)
     watch = JobWatch(experiment.jobs, about.executor, about.shell)
-    while not watch.over():
+    while not watch.all_ended():
         if supervision.stopping:
             about.executor.cancel(experiment.handles)
         time.sleep(LOOK_EVERY)
@@ -157,7 +157,7 @@ class EvalPlanner:
         return [*words, f"++max_concurrent_requests={options.max_concurrent_requests}", *self._more]
 
     def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> BenchmarkWork:
-        words = [*self.argv(request, order, folder), *(self._judge if self._judged(order.name) else ())]
+        words = [*self.argv(request, order, folder), *(self._judge if self._is_judged(order.name) else ())]
         command = mask_addresses(shlex.join(["ns", "eval", *words]))
         parsed = parse_words(words)
         cluster = target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)
@@ -169,7 +169,7 @@ class EvalPlanner:
         check_judges(plan.judgements, rerun_done=False)
         return LocalEvaluation(command=command, parsed=parsed, plan=plan)
 
-    def _judged(self, name: str) -> bool:
+    def _is_judged(self, name: str) -> bool:
         """Return whether a benchmark of that name has a judge. Raises UnknownNameError."""
         data_dir = self._options.data_dir
         return any(

@@ -94,7 +94,7 @@ def follow_experiment(experiment: Experiment, *, show: Sequence[str] = ()) -> in
             ("", f"{job.logs}/{name}.log") for job in experiment.jobs for name in job.commands if name in show
         ]
         watch = JobWatch(experiment.jobs, about.executor, about.shell)
-        for line in follow_logs(about.shell, files, watch.over):
+        for line in follow_logs(about.shell, files, watch.all_ended):
             _print_log_line(line)
     states = about.states()
     for state in states:
@@ -115,7 +115,7 @@ def _print_log_line(line: str) -> None:
 def _wait_until_over(watch: JobWatch) -> bool:
     """Wait until the jobs have ended; return False where Ctrl-C comes again."""
     try:
-        while not watch.over():
+        while not watch.all_ended():
             time.sleep(LOOK_EVERY)
     except KeyboardInterrupt:
         return False

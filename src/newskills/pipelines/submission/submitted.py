@@ -51,7 +51,7 @@ class SubmittedExperiment(Struct, frozen=True):
             lines = read_logs(self.shell, files)
         else:
             watch = JobWatch(chosen_jobs(self.experiment, job), self.executor, self.shell)
-            lines = follow_logs(self.shell, files, watch.over)
+            lines = follow_logs(self.shell, files, watch.all_ended)
         shown = False
         for line in lines:
             say(printable(line))

@@ -62,7 +62,7 @@ def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedS
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     if options.config is not None:
-        config = paths.here(paths.path_in_job(options.config, "--config"))
+        config = paths.local_path(paths.path_in_job(options.config, "--config"))
     else:
         config = None
     read_config(config, parsed.overrides)

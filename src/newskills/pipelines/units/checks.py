@@ -47,12 +47,12 @@ def with_inputs(units: Sequence[Unit], paths: ClusterPaths, plan: Plan, shell: S
 def _seen_there(path: str, paths: ClusterPaths, shell: Shell) -> str | None:
     """Return the file as clients see it; None: they do not, and it is on this machine."""
     if paths.cluster.ssh_tunnel is not None:
-        host = paths.host(path)
+        host = paths.host_path(path)
         if os.path.exists(path) and not shell.exists([host])[0]:
             return None
         return path
     try:
-        return paths.moved(path, f"The input {path}")
+        return paths.client_path(path, f"The input {path}")
     except ConfigError:
         if os.path.exists(path):
             return None
@@ -95,7 +95,7 @@ def check_inputs(
     """
     input_files = dict.fromkeys(unit.config.input_file for unit in units)
     files = [
-        paths.host(file)
+        paths.host_path(file)
         for file in input_files
         if os.path.dirname(file) not in shipped and not paths.in_code(file)
     ]
@@ -148,11 +148,11 @@ def check_prompts(
         text = config.inference.endpoint_type == "text"
         folder, name = os.path.split(config.input_file)
         shipped = shipments.get(folder)
-        local = f"{shipped.source}/{name}" if shipped is not None else paths.here(config.input_file)
+        local = f"{shipped.source}/{name}" if shipped is not None else paths.local_path(config.input_file)
         if shipped is not None:
             config = _move_unit(unit, {folder: shipped.source}).config
         elif local is not None:
-            here = paths.here(config.official_prompts) if config.official_prompts else None
+            here = paths.local_path(config.official_prompts) if config.official_prompts else None
             config = replace(config, input_file=local, official_prompts=here or config.official_prompts)
         if code_paths(config):
             config, whole = local_sources(config, paths.packaged)
@@ -183,7 +183,7 @@ def _config_here(config: GenerationConfig, paths: ClusterPaths) -> GenerationCon
 
     def local(text: str | None) -> str | None:
         file, colons, name = (text or "").partition("::")
-        here = paths.here(file) if os.path.isabs(file) and not os.path.exists(file) else None
+        here = paths.local_path(file) if os.path.isabs(file) and not os.path.exists(file) else None
         if here is not None:
             return f"{here}{colons}{name}"
         return text
@@ -203,7 +203,7 @@ def _with_solutions(config: GenerationConfig, paths: ClusterPaths) -> Generation
     thinking = config.parallel_thinking
     if thinking.generation_dir is None:
         return config
-    local = paths.here(thinking.generation_dir)
+    local = paths.local_path(thinking.generation_dir)
     there = local is not None and any(Path(local).glob("output-rs*.jsonl"))
     changed = replace(thinking, generation_dir=local) if there else ParallelThinking()
     return replace(config, parallel_thinking=changed)

@@ -30,9 +30,9 @@ def cut_files(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> set[P
     """
     if not units:
         return set()
-    texts = shell.read([paths.host(str(unit.paths.state)) for unit in units])
+    texts = shell.read([paths.host_path(str(unit.paths.state)) for unit in units])
     wanted = _recorded_sizes(units, texts)
-    sizes = shell.run(["bash", "-c", _SIZES], stdin="".join(f"{paths.host(str(path))}\n" for path in wanted))
+    sizes = shell.run(["bash", "-c", _SIZES], stdin="".join(f"{paths.host_path(str(path))}\n" for path in wanted))
     there = zip(wanted.items(), map(int, sizes.out.split()), strict=False)
     return {path for (path, size), now in there if now == 0 or (now > 0 and 0 < size != now)}
 

@@ -203,4 +203,4 @@ def unfinished_units(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -
 
 def _done_marks(unit: Unit, paths: ClusterPaths, *, chunk: bool) -> tuple[str, str]:
     output = unit.paths.output if chunk else unit.merged
-    return paths.host(str(output)), paths.host(f"{output}.done")
+    return paths.host_path(str(output)), paths.host_path(f"{output}.done")

@@ -108,7 +108,7 @@ def _training_pool(
             f"{'--solutions' if stage.solutions else 'examples'} has no effect.",
             hint="Leave it out, or use --method=sft.",
         )
-    if stage.asks:
+    if stage.needs_problems:
         source = stage.training_data or _data_path(spec.benchmark, spec.split, spec.data_dir, writes=writes)
         rows = _with_ids(list(read_rows(source)), source)
     else:
@@ -126,7 +126,7 @@ def _training_pool(
     training = decontaminate_rows(rows, everything, spec.keys.overlap_share)
     if dropped := len(rows) - len(training):
         say(f"left out: {counted(dropped, 'training problem')} almost like a problem that is evaluated on")
-    if stage.asks and not training:
+    if stage.needs_problems and not training:
         raise DataError(
             f"No training problem is left: all {len(rows)} of {source} are almost like problems that are evaluated on.",
             hint="Give others (--training_data, --split), or raise ++overlap_share if they only share a form of words.",

@@ -106,7 +106,7 @@ def _make_stage(values: object, layers: Sequence[Layer], where: str) -> ImproveS
         code_tags=place.code_tags,
         code_executions=place.code_executions,
     )
-    if not stage.learns:
+    if not stage.can_train:
         raise ConfigError(
             f"{where}: nothing to train on: it has no samples, solutions or examples.",
             hint="Set one of them, or method: grpo.",

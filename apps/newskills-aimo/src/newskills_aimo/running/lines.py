@@ -43,7 +43,7 @@ def show_lines(lines: Iterable[tuple[str, CommandLine]]) -> int:
     NewskillsError."""
     for title, line in lines:
         fit = fitting_line(line)
-        load_command(fit.command).parsed(fit.words)
+        load_command(fit.command).parse_words(fit.words)
         sys.stdout.write(f"# {f'{title}: ' if title else ''}{line.why}\n{fit.shown}\n")
     sys.stdout.write("Nothing was done: this is a dry run.\n")
     return 0

@@ -117,7 +117,9 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
     name: str
 
     @classmethod
-    def on(cls, cluster: ClusterConfig, options: TrainingOptions, container: str, name: str) -> TrainingPlacement:
+    def for_cluster(
+        cls, cluster: ClusterConfig, options: TrainingOptions, container: str, name: str
+    ) -> TrainingPlacement:
         """Return the placement on `cluster`; `container` and `name` are used where the options name no others."""
         paths = paths_of(cluster, options.container or container, options)
         return cls(options=options, paths=paths, name=options.expname or name)
@@ -137,7 +139,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             if self.cluster.ssh_tunnel is not None and not place.startswith(f"{self.cluster.job_dir}/"):
                 continue
             try:
-                chosen = f"{self.paths.moved(place, '--output_dir')}/{self.name}"
+                chosen = f"{self.paths.client_path(place, '--output_dir')}/{self.name}"
             except ConfigError:
                 continue
             print_note(f"no --output_dir: writing to {chosen}")
@@ -148,9 +150,9 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             hint="Give --output_dir, as the containers see it.",
         )
 
-    def run(self, model: str) -> TrainerRun:
+    def trainer_run(self, model: str) -> TrainerRun:
         """Return what the trainer is told. Raises ConfigError."""
-        gpus, limit = self._machine()
+        gpus, limit = self._node_limits()
         return TrainerRun(
             name=self.name,
             model=model,
@@ -158,7 +160,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             nodes=self.options.num_nodes,
             gpus=gpus,
             limit=limit,
-            wandb=self._wandb(),
+            wandb=self._wandb_settings(),
         )
 
     def model(self, name: str) -> str:
@@ -167,12 +169,12 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             return os.path.normpath(name)
         local = os.path.expanduser(name)
         if self.cluster.ssh_tunnel is None and os.path.isdir(local):
-            return self.paths.moved(local, "--model")
+            return self.paths.client_path(local, "--model")
         if name.startswith((".", "~")):
             raise ConfigError(f"--model={name}: there is no such folder here.")
         return name
 
-    def length(self, wanted: int | None, model: str, usual: int) -> int:
+    def sequence_length(self, wanted: int | None, model: str, usual: int) -> int:
         """Return the tokens of a sequence: what is `wanted`, else `usual` or what `model` can see, with a note.
 
         Raises ConfigError for more than the model can see.
@@ -197,7 +199,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         ConfigError."""
         if data_format is not None and data_format not in forms:
             raise ConfigError(f"--data_format={data_format}: expected {' or '.join(forms)}.")
-        here = self.paths.here(data_path)
+        here = self.paths.local_path(data_path)
         try:
             if here is not None:
                 return examine(here, forms)
@@ -207,7 +209,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             raise DataError(f"{error}") from error
         if not self.options.run_after and self.cluster.ssh_tunnel is None:
             raise DataError(
-                f"There is no {self.paths.host(data_path)}.",
+                f"There is no {self.paths.host_path(data_path)}.",
                 hint="If another experiment writes it: --run_after=NAME.",
             )
         if data_format is None:
@@ -220,7 +222,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
     def _first_line(self, data_path: str) -> bytes:
         """Read the first line of a file of the cluster's; empty where the file does not exist, or its first line
         is very long."""
-        path = self.paths.host(data_path)
+        path = self.paths.host_path(data_path)
         ran = shell_of(self.cluster, os.environ).run(["head", "-c", str(FIRST_BYTES), "--", path])
         line, end, _ = ran.out.partition("\n")
         if ran.code == 0 and (end or len(ran.out) < FIRST_BYTES // 4):
@@ -234,7 +236,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         """Return the folder of the logs as the scheduler knows it; None where the user has named one."""
         if self.options.log_dir:
             return None
-        return self.paths.host(f"{output_dir}/{LOGS}")
+        return self.paths.host_path(f"{output_dir}/{LOGS}")
 
     def group(self, command: Command, logs: str | None, **needs: Any) -> CommandGroup:
         if self.options.exclusive is not None:
@@ -243,7 +245,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             options = replace(self.options, exclusive=True)
         return CommandGroup([command], hardware=hardware_of(options, **needs), name=MAIN, log_dir=logs)
 
-    def _wandb(self) -> Wandb | None:
+    def _wandb_settings(self) -> Wandb | None:
         options = self.options
         if options.disable_wandb:
             return None
@@ -255,7 +257,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         wandb.check()
         return wandb
 
-    def _machine(self) -> tuple[int, int | None]:
+    def _node_limits(self) -> tuple[int, int | None]:
         """Return (GPUs per node, the seconds that a job may take)."""
         partition = self.options.partition or self.cluster.partition
         if self.cluster.properties.this_machine:
@@ -289,7 +291,7 @@ def shape_here(model: str, paths: ClusterPaths) -> ModelShape | None:
 
 def _folder_here(model: str, paths: ClusterPaths) -> Path | None:
     """Return the folder of a model, which has a config.json, where this machine sees it."""
-    folder = paths.here(model) if model.startswith("/") else None
+    folder = paths.local_path(model) if model.startswith("/") else None
     if folder is not None and os.path.isfile(f"{folder}/config.json"):
         return Path(folder)
     return None
@@ -328,7 +330,7 @@ def backend_of(options: RayOptions, model: str, paths: ClusterPaths) -> Literal[
 def _estimate_parameters(model: str, paths: ClusterPaths) -> float:
     """Estimate the number of parameters by the files of the folder (two bytes each), else by the name; 0 if
     unknown."""
-    folder = paths.here(model)
+    folder = paths.local_path(model)
     if folder is not None and os.path.isdir(folder):
         files = [entry for entry in os.scandir(folder) if entry.name.endswith(".safetensors")]
         if files:

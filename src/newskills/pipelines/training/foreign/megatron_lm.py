@@ -27,8 +27,8 @@ def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> Prepar
     """Prepare the training. Raises ConfigError."""
     options = planned_options(parsed)
     megatron_lm.check_entrypoint(options.entrypoint)
-    placement = TrainingPlacement.on(cluster, options, CONTAINER, NAME)
-    trained = placement.run(placement.paths.path_in_job(options.megatron_model, "--megatron_model"))
+    placement = TrainingPlacement.for_cluster(cluster, options, CONTAINER, NAME)
+    trained = placement.trainer_run(placement.paths.path_in_job(options.megatron_model, "--megatron_model"))
     data = placement.paths.path_in_job(options.per_split_data_path, "--per_split_data_path")
     training = megatron_lm.MegatronLm(run=trained, tokenizer=placement.model(options.tokenizer_model), data=data)
     root = options.megatron_path or os.environ.get(VARIABLE) or megatron_lm.ROOT

@@ -61,7 +61,7 @@ class Harvest(Struct, frozen=True, kw_only=True):
     remove: bool = False
     positions: int | None = None
 
-    def script(self) -> InsideScript:
+    def harvest_script(self) -> InsideScript:
         steps = [str(step) for step in self.average] or [self.step]
         target = f"{self.run.output_dir}/{STEPS}/step_{{step}}" if self.average else self.target
         options = [
@@ -75,7 +75,7 @@ class Harvest(Struct, frozen=True, kw_only=True):
         ]
         return InsideScript(nemo_rl.converter(self.backend, self.root), module=HARVEST, options=options)
 
-    def averaging(self) -> AverageScript:
+    def averaging_script(self) -> AverageScript:
         folders = [f"{self.run.output_dir}/{STEPS}/step_{step}" for step in self.average]
         if self.remove:
             removed = [f"{self.run.checkpoints}/step_{step}" for step in self.average]
@@ -88,7 +88,7 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare the training, the conversion, and the average. Raises ConfigError, DataError."""
     options: NemoRlOptions = planned_options(parsed)
     judged = isinstance(options, GrpoOptions)
-    placement = TrainingPlacement.on(cluster, options, CONTAINER, "grpo" if judged else "sft")
+    placement = TrainingPlacement.for_cluster(cluster, options, CONTAINER, "grpo" if judged else "sft")
     model = placement.model(options.model)
     backend = backend_of(options, model, placement.paths)
     check_lora(options, backend)
@@ -96,7 +96,7 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
         raise ConfigError(
             f"--lora_rank merges the pairs into the model, but {model} is a name.", hint="Give its folder."
         )
-    trained = placement.run(model)
+    trained = placement.trainer_run(model)
     harvest = _make_harvest(options, trained, backend, placement)
     plan = Plan()
     needs: list[JobDict] = []
@@ -134,7 +134,7 @@ def _make_harvest(
     if step != "last" and not (step.isascii() and step.isdigit()):
         raise ConfigError(f"--conversion_step={step}: expected last or the number of a step.")
     target = placement.data(options.final_hf_path, "--final_hf_path") or f"{trained.output_dir}/{FINAL}"
-    if average and placement.paths.here(target) is not None:
+    if average and placement.paths.local_path(target) is not None:
         raise ConfigError(
             f"{target} already exists, so the average cannot be written there.",
             hint="Give another --final_hf_path, or remove it.",
@@ -172,7 +172,7 @@ def _make_training(
     length = key_as_number(parsed.overrides, "policy.max_total_sequence_length")
     return nemo_rl.NemoRl(
         run=trained,
-        length=length or placement.length(options.max_length, trained.model, nemo_rl.LENGTH),
+        length=length or placement.sequence_length(options.max_length, trained.model, nemo_rl.LENGTH),
         steps=_known_steps(parsed, data_file) if algorithm == "sft" else None,
         rate=_learning_rate(parsed, backend),
         algorithm=algorithm,
@@ -292,14 +292,14 @@ def _add_harvest(
     if pairs:
         harvest = replace(harvest, target=f"{harvest.run.output_dir}/{LORA}")
     outputs = (harvest.run.output_dir, harvest.target)
-    command = Command(harvest.script(), container=placement.container(CONTAINER), name=MAIN)
+    command = Command(harvest.harvest_script(), container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, logs, gpus=harvest.run.gpus)
     converted = plan.add("convert", [group], needs, outputs=outputs, makes=(harvest.target,))
     if pairs:
         add_merge(plan, harvest.run.model, harvest.target, target, converted, harvest.run, placement)
     if not harvest.average:
         return
-    averaging = Command(harvest.averaging(), container=main_container(placement.options), name=MAIN)
+    averaging = Command(harvest.averaging_script(), container=main_container(placement.options), name=MAIN)
     group = CommandGroup([averaging], hardware=placement.group(averaging, None).hardware, name=MAIN, log_dir=logs)
     plan.add("average", [group], [converted], outputs=outputs, makes=(f"{harvest.target} (average)",))
 

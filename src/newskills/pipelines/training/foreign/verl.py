@@ -40,11 +40,11 @@ PROMPT = "prompt.txt"
 def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare the training and the conversion. Raises ConfigError, DataError."""
     options = planned_options(parsed)
-    placement = TrainingPlacement.on(cluster, options, CONTAINER, "ppo")
+    placement = TrainingPlacement.for_cluster(cluster, options, CONTAINER, "ppo")
     model = placement.model(options.model)
     backend = backend_of(options, model, placement.paths)
     check_lora(options, backend)
-    trained = placement.run(model)
+    trained = placement.trainer_run(model)
     plan = Plan()
     training, script = _make_training(parsed, trained, backend, placement)
     job = _add_training(plan, training, script, options, placement)
@@ -159,7 +159,7 @@ def _sequence_lengths(parsed: Parsed[PpoVerlOptions], model: str, placement: Tra
     prompt = key_as_number(parsed.overrides, "data.max_prompt_length")
     answer = key_as_number(parsed.overrides, "data.max_response_length")
     if prompt is None or answer is None:
-        length = placement.length(parsed.options.max_length, model, verl.LENGTH)
+        length = placement.sequence_length(parsed.options.max_length, model, verl.LENGTH)
         prompt = prompt or length // 4
         answer = answer or max(1, length - prompt)
     return prompt, answer

@@ -106,9 +106,14 @@ def check_files(options: Any, paths: ClusterPaths) -> None:
             if item is None:
                 continue
             path = paths.path_in_job(str(item), f"--{name}")
-            if not paths.in_code(path) and not glob(paths.host(path)) and not os.path.exists(paths.host(path)):
+            if (
+                not paths.in_code(path)
+                and not glob(paths.host_path(path))
+                and not os.path.exists(paths.host_path(path))
+            ):
                 raise DataError(
-                    f"There is no {paths.host(path)}.", hint="If another experiment writes it: --run_after=NAME."
+                    f"There is no {paths.host_path(path)}.",
+                    hint="If another experiment writes it: --run_after=NAME.",
                 )
 
 
@@ -124,7 +129,7 @@ def _path_in_job(name: str, text: str, paths: ClusterPaths) -> str:
     if name in PATHS or (name in MODELS and os.path.exists(os.path.expanduser(text))):
         return paths.path_in_job(text, f"--{name}")
     if name in CODE:
-        return ",".join(paths.code(item) if ".py" in item else item for item in text.split(","))
+        return ",".join(paths.code_in_job(item) if ".py" in item else item for item in text.split(","))
     return text
 
 
