@@ -123,10 +123,10 @@ TOGETHER = """
 import sys
 from pathlib import Path
 from tests.launch.jobs import cluster, environment, job, pipeline
-from newskills.launch.submit import submit
+from newskills.launch.submit import submit_pipeline
 folder = Path(sys.argv[1])
 work = job("a", f"until [[ -e {folder}/go ]]; do sleep 0.05; done", makes=("/out/a",))
-done = submit(pipeline("mine", work), cluster(folder), environment(folder))
+done = submit_pipeline(pipeline("mine", work), cluster(folder), environment(folder))
 print(len(done.jobs))
 """
 

@@ -228,13 +228,13 @@ def test_who_goes_away_takes_the_import_along(scene: Scene) -> None:
     code = (
         "import json, sys\n"
         "from newskills.launch.clusters.config import SshTunnel\n"
-        "from newskills.launch.containers.squash import SquashPlace, plan_squash, squash\n"
+        "from newskills.launch.containers.squash import SquashPlace, import_images, plan_squash\n"
         "from newskills.launch.machines.ssh import RemoteMachine\n"
         "import msgspec\n"
         "tunnel, place, environ = json.loads(sys.argv[1])\n"
         "shell = RemoteMachine(msgspec.convert(tunnel, SshTunnel), environ)\n"
         "place = msgspec.convert(place, SquashPlace)\n"
-        f"squash(plan_squash([{IMAGE!r}], place, shell, ask=False), place, shell)\n"
+        f"import_images(plan_squash([{IMAGE!r}], place, shell, ask=False), place, shell)\n"
     )
     import msgspec
 
