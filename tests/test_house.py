@@ -21,8 +21,8 @@ from newskills._api.applications import FOR_APPLICATIONS
 from newskills._api.public import PUBLIC
 from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_source
 from newskills.benchmarks.generate_catalog import NO_CATEGORIES
-from newskills.commands.command import resolve
-from newskills.commands.loading import load
+from newskills.commands.command import resolve_function
+from newskills.commands.loading import load_command
 from newskills.commands.table import GROUPS, command_names, module_of
 
 ROOT = Path(newskills.__file__).parent
@@ -237,11 +237,11 @@ def test_help_loads_nothing_that_works() -> None:
 
 @pytest.mark.parametrize("name", command_names())
 def test_a_command_is_where_its_words_say(name: str) -> None:
-    command = load(name)
+    command = load_command(name)
     assert command.name == name
     assert module_of(name) in FILES
     for function in (command.run, command.result, command.prepare, command.more_help):
-        assert function is None or callable(resolve(function))
+        assert function is None or callable(resolve_function(function))
 
 
 WITH_FUNCTIONS = {

@@ -18,7 +18,7 @@ from newskills.recipes.lesson import (
     LessonSpec,
     LessonStage,
     comparison_report,
-    lesson,
+    run_lesson,
     shorten_lesson,
 )
 from newskills.run.grade import grade_rows
@@ -131,7 +131,7 @@ def test_the_loop_runs_and_runs_again_for_nothing(small_model: Path, tmp_path: P
     spoken: list[str] = []
     steps: list[Any] = []
     spec = small_lesson(tmp_path, small_model, steps)
-    stages, improvement = lesson(spec, say=spoken.append)
+    stages, improvement = run_lesson(spec, say=spoken.append)
     assert [stage.name for stage in stages] == ["base", "sft", "grpo"]
     assert all(len(stage.scores) == 12 for stage in stages)
     assert steps == [("SFT, sft", 1), ("SFT, sft", 2), ("GRPO, grpo", 1)]
@@ -144,6 +144,6 @@ def test_the_loop_runs_and_runs_again_for_nothing(small_model: Path, tmp_path: P
     assert len({state["settings"]["inference.tokens_to_generate"] for state in states}) == 1
     steps.clear()
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.gguf")}
-    assert lesson(spec, say=spoken.append) == (stages, improvement)
+    assert run_lesson(spec, say=spoken.append) == (stages, improvement)
     assert not steps
     assert files == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.gguf")}

@@ -15,7 +15,7 @@ from tests.launch.jobs import cluster, environment, job, pipeline
 from newskills.base.plan import Job, Pipeline
 from newskills.launch.experiments import Experiment, ExperimentRecords, JobRecord
 from newskills.launch.package import Package
-from newskills.launch.submit import submit
+from newskills.launch.submit import submit_pipeline
 
 TRAP = "trap 'echo saved; exit 0' TERM; echo begun; for i in {1..3000}; do sleep 0.02; done"
 
@@ -28,7 +28,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def start(place: Path, name: str, *jobs: Job) -> Experiment:
-    return submit(pipeline(name, *jobs), cluster(place), environment(place))
+    return submit_pipeline(pipeline(name, *jobs), cluster(place), environment(place))
 
 
 def test_from_begin_to_end(place: Path) -> None:

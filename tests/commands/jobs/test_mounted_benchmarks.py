@@ -12,7 +12,7 @@ from newskills.base.errors import UnknownNameError
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.machines.shell import LocalMachine
 from newskills.pipelines.placement.cluster import ClusterPaths
-from newskills.pipelines.placement.mounted_benchmarks import _copy, mounted_benchmarks
+from newskills.pipelines.placement.mounted_benchmarks import _copy_python_files, mounted_benchmarks
 from newskills.pipelines.placement.packaged_code import PackagedCode
 from newskills.run.planning.plan import parse_benchmarks
 
@@ -50,11 +50,11 @@ def test_the_name_in_containers_leads_to_the_disk(folder: Path, monkeypatch: pyt
     assert mounted_benchmarks(there) == {folder: None}
     (run,) = parse_benchmarks("mine:4", data_dir=None, split=None, mounted=mounted_benchmarks(there))
     assert (run.name, run.samples, run.input_file) == ("mine", 4, folder / "mine/test.jsonl")
-    assert there.moved(str(run.input_file), "The input") == "/benchmarks/mine/test.jsonl"
+    assert there.client_path(str(run.input_file), "The input") == "/benchmarks/mine/test.jsonl"
 
 
 def test_behind_ssh_the_code_is_read_and_the_data_stays(folder: Path) -> None:
-    copy = _copy(LocalMachine(), folder)
+    copy = _copy_python_files(LocalMachine(), folder)
     assert copy is not None
     assert sorted(str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()) == [
         "mine/__init__.py",
@@ -74,8 +74,8 @@ def test_behind_ssh_the_code_is_read_and_the_data_stays(folder: Path) -> None:
 
 
 def test_a_folder_without_code_is_none(tmp_path: Path) -> None:
-    assert _copy(LocalMachine(), tmp_path) is None
-    assert _copy(LocalMachine(), tmp_path / "nowhere") is None
+    assert _copy_python_files(LocalMachine(), tmp_path) is None
+    assert _copy_python_files(LocalMachine(), tmp_path / "nowhere") is None
 
 
 def test_jobs_are_planned_with_the_name_in_containers(folder: Path, tmp_path: Path) -> None:

@@ -129,5 +129,5 @@ def test_what_is_too_large_is_not_copied_unasked(tmp_path: Path, monkeypatch: py
     (tmp_path / "vast/test.jsonl").write_text("x" * 2000)
     monkeypatch.setattr(shipments, "LARGEST", 1000)
     with pytest.raises(ConfigError, match="too large to copy automatically") as refused:
-        shipments.shipment(str(tmp_path / "vast"), ClusterConfig(name="big"), contained=True)
+        shipments.describe_shipment(str(tmp_path / "vast"), ClusterConfig(name="big"), contained=True)
     assert "ns prepare_data vast --cluster=big --data_dir=" in str(refused.value)

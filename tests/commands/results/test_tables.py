@@ -25,7 +25,7 @@ from tests.night import by_day
 from tests.server import FakeServer
 from tests.view.comparison.runs import record, write_run
 
-from newskills.launch.submit import submit
+from newskills.launch.submit import submit_pipeline
 
 LONG = "livebench-instruction_following.paraphrase"
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -102,7 +102,9 @@ def place() -> Iterator[Terminal]:
         assert done.returncode == 0, done.stderr
         _write_results(folder)
         bad = job("bad-job-of-a-long-name", "echo oops; exit 9", depends_on=("good",))
-        submit(pipeline("long-experiment-name", job("good", "true"), bad), cluster(folder), environment(folder))
+        submit_pipeline(
+            pipeline("long-experiment-name", job("good", "true"), bad), cluster(folder), environment(folder)
+        )
         ns("ns logs -f long-experiment-name", cwd=folder, env=terminal.env)
         (folder / "mine.yaml").write_text(CONFIG.format(url=server.url, folder=folder))
         done = ns("ns evaluate -c mine.yaml", cwd=folder, env=terminal.env)

@@ -14,14 +14,14 @@ from tests.commands.running import ns, write
 
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.plan import Job, Pipeline, Ref
-from newskills.commands.command import resolve
-from newskills.commands.loading import load
+from newskills.commands.command import resolve_function
+from newskills.commands.loading import load_command
 from newskills.commands.table import one_name
 from newskills.launch.clusters.config import from_keys
 from newskills.launch.executors import make_executor
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import Site
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.submission.prepared import PreparedSubmission
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -72,11 +72,11 @@ def planned(disk: Path, line: str, *more: str, **keys: object) -> PreparedSubmis
         **keys,
     }
     words = one_name([*line.split(), *more])
-    command = load(words[0])
-    parsed = command.parsed(words[1:])
+    command = load_command(words[0])
+    parsed = command.parse_words(words[1:])
     command.check(parsed)
     assert command.prepare is not None
-    return resolve(command.prepare)(parsed, from_keys(config, "config", {}))  # type: ignore[return-value]
+    return resolve_function(command.prepare)(parsed, from_keys(config, "config", {}))  # type: ignore[return-value]
 
 
 def plan_of(disk: Path, line: str, *more: str, **keys: object) -> Pipeline:
@@ -141,7 +141,7 @@ def test_lengths_follow_the_user_and_the_model(disk: Path, capfd: pytest.Capture
     def seen(line: str, *more: str) -> int:
         return config_of(plan_of(disk, line, *more))["policy"]["max_total_sequence_length"]
 
-    notice.cache_clear()
+    print_note.cache_clear()
     assert (seen(SFT), seen(GRPO)) == (4096, 4096)
     assert "no --max_length: 4096 tokens" in capfd.readouterr().err
     (disk / "base/config.json").write_text('{"max_position_embeddings": 2048}')
@@ -167,7 +167,7 @@ def test_the_learning_rate_falls_over_the_steps_that_are_known(
         parts = config_of(plan_of(disk, SFT, *more))["policy"].get("scheduler")
         return parts[0]["kwargs"] if parts else None
 
-    notice.cache_clear()
+    print_note.cache_clear()
     assert schedule() is None
     assert "the learning rate stays constant" in capfd.readouterr().err
     assert schedule("++sft.max_num_steps=70") == {"T_max": 70, "eta_min": 1e-6}
@@ -488,7 +488,7 @@ def test_scripts_for_slurm(disk: Path, name: str) -> None:
     place = make_executor(site)
     text = ""
     for job in ready.submission.pipeline.jobs:
-        for file, content in render(job, site.job_folder(job), place).items():
+        for file, content in render_scripts(job, site.job_folder(job), place).items():
             if file == "job.sh":
                 start = content[content.index("start_all() {") : content.index("# send_signal")]
                 header = "\n".join(row for row in content.splitlines() if row.startswith("#SBATCH"))

@@ -30,7 +30,7 @@ from tests.launch.places import job, until
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ref, Script
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import JobFolder
 
 pytestmark = pytest.mark.usefixtures("podman")
@@ -398,13 +398,13 @@ def test_gpus_are_given_where_the_engine_can(tmp_path: Path, engine: str, tool: 
         (programs / name).chmod(0o755)
     executor = local(tmp_path, engine=engine, environ={"PATH": f"{programs}:{os.environ['PATH']}"})
     plain = job("a", client("m", ""))
-    text = render(plain, JobFolder(path="/f", logs="/f/logs"), executor)["job.sh"]
+    text = render_scripts(plain, JobFolder(path="/f", logs="/f/logs"), executor)["job.sh"]
     assert (option in text.split()) == bool(option)
     assert "flock" not in text
     group = CommandGroup(name="all", commands=plain.commands(), hardware=HardwareConfig(num_gpus=1))
     work = Job(name="a", groups=(group,))
     if option:
-        text = render(work, JobFolder(path="/f", logs="/f/logs"), executor)["job.sh"]
+        text = render_scripts(work, JobFolder(path="/f", logs="/f/logs"), executor)["job.sh"]
         assert 'flock "$job_gpus"' in text
     else:
         with pytest.raises(ConfigError, match="NVIDIA Container Toolkit"):

@@ -26,7 +26,7 @@ from newskills.launch.clusters.node_size import node_size
 from newskills.launch.clusters.trial import try_cluster
 from newskills.launch.executors import make_executor, supervisor
 from newskills.launch.executors.ray import RayJobs, placement_problem, runtime_env, submission_prefix
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.place import JobFolder, Site
 from newskills.launch.ray.api import RayApi, RayNode
@@ -188,7 +188,7 @@ def test_groups_of_a_job_see_their_own_gpus(tmp_path: Path) -> None:
         for name, gpus in (("model", 3), ("judge", 1))
     )
     place = executor(tmp_path)
-    texts = render(Job(name="j", groups=groups), JobFolder(path="/j", logs="/j/logs", code="/code"), place)
+    texts = render_scripts(Job(name="j", groups=groups), JobFolder(path="/j", logs="/j/logs", code="/code"), place)
     assert 'job_gpus_1=$(IFS=,; echo "${job_gpus[*]:3:1}")' in texts["job.sh"]
     assert 'env CUDA_VISIBLE_DEVICES="$job_gpus_1"' in texts["job.sh"]
     assert "export PYTHONPATH=/code\n" in texts["model.sh"]

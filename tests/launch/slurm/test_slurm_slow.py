@@ -20,8 +20,8 @@ from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors import slurm_script, slurm_status, slurm_submission
 from newskills.launch.experiments import ExperimentRecords
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.states import states
-from newskills.launch.submit import SubmitOptions, executor_of, submit, with_handles
+from newskills.launch.states import experiment_states
+from newskills.launch.submit import SubmitOptions, executor_of, submit_pipeline, with_handles
 
 TIMED_OUT = (
     "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1"
@@ -164,21 +164,21 @@ def test_status_finds_what_the_record_does_not_know(tmp_path: Path, monkeypatch:
     environ = environment(tmp_path)
     jobs = [*(work(f"j{n}", "exec sleep 600") for n in range(2)), work("k", "exit 3", time_limit="1")]
     plan = pipeline("lost", *(structs.replace(job, makes=(f"/out/{job.name}",)) for job in jobs))
-    done = submit(plan, folder, environ, SubmitOptions())
+    done = submit_pipeline(plan, folder, environ, SubmitOptions())
     forgotten = structs.replace(done, jobs=tuple(structs.replace(job, handle="") for job in done.jobs))
     executor = executor_of(done, environ)
     for job in done.jobs[1:]:
         Path(job.folder, "job.handle").unlink()
     ended(executor, [done.jobs[2].handle])
     ExperimentRecords(environ).update(forgotten)
-    again = submit(plan, folder, environ, SubmitOptions())
+    again = submit_pipeline(plan, folder, environ, SubmitOptions())
     assert [job.name for job in again.jobs] == ["k"]  # the others are at work, whatever the record says
     ExperimentRecords(environ).update(forgotten)
     found = with_handles(ExperimentRecords(environ).find(done.id), environ)
     assert found.handles == done.handles
     assert ExperimentRecords(environ).find(done.id).handles == done.handles
     ended(executor, [found.jobs[2].handle])
-    seen = states(found, executor, shell_of(folder, environ))
+    seen = experiment_states(found, executor, shell_of(folder, environ))
     assert [one.state for one in seen] == ["running", "running", "failed"]
     executor.cancel(found.handles)
     ended(executor, list(found.handles))

@@ -17,7 +17,7 @@ from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Scri
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors.slurm import Slurm
 from newskills.launch.executors.slurm_status import SlurmRecord, chain_state, from_sacct, from_squeue, slurm_ids
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import JobFolder, Site
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -58,7 +58,7 @@ def executor(**more: object) -> Slurm:
 
 def options(work: Job, **more: object) -> list[list[str]]:
     """Lines of #SBATCH for each group, without that word."""
-    text = render(work, FOLDER, executor(**more))["job.sh"]
+    text = render_scripts(work, FOLDER, executor(**more))["job.sh"]
     lines = [line.removeprefix("#SBATCH ") for line in text.splitlines() if line.startswith("#SBATCH ")]
     groups: list[list[str]] = [[]]
     for line in lines:
@@ -76,7 +76,7 @@ def alone(name: str = "j", **hardware: object) -> Job:
 
 def test_the_head_of_the_script_is_the_golden_one() -> None:
     """Set NEWSKILLS_GOLDEN=write to write the file anew, and read the difference."""
-    text = render(TWO_GROUPS, FOLDER, executor())["job.sh"].partition("# ---- From here on")[0]
+    text = render_scripts(TWO_GROUPS, FOLDER, executor())["job.sh"].partition("# ---- From here on")[0]
     if os.environ.get("NEWSKILLS_GOLDEN") == "write":
         (GOLDEN / "slurm.sh").write_text(text, "utf-8")
     assert text == (GOLDEN / "slurm.sh").read_text("utf-8")
@@ -93,7 +93,7 @@ def test_srun_gets_the_words_of_pyxis(tmp_path: Path) -> None:
     command = Command(name="main", container="vllm", script=script, workdir="/ws/a b", mounts=("/tmp:/tmp",))
     group = CommandGroup(name="all", commands=(command,), hardware=HardwareConfig(num_nodes=2, num_gpus=4))
     folder = JobFolder(path=str(where), logs=str(tmp_path / "logs"), code=str(tmp_path / "code"))
-    for name, text in render(grouped("j", group), folder, executor(env_vars=[])).items():
+    for name, text in render_scripts(grouped("j", group), folder, executor(env_vars=[])).items():
         (where / name).write_text(text)
     environ = {
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
@@ -137,11 +137,11 @@ def test_groups_of_a_job_have_one_limit() -> None:
 
 
 def test_the_package_is_found() -> None:
-    text = render(job("j", client("main", "")), FOLDER, Slurm(SITE))["main.sh"]
+    text = render_scripts(job("j", client("main", "")), FOLDER, Slurm(SITE))["main.sh"]
     assert "export PYTHONPATH=/jobs/packages/0f3a:/mine\n" in text
     assert "cd -- /jobs/packages/0f3a || exit 1" in text
     work = job("j", Command(name="main", container="vllm", script=Script(argv=("true",))))
-    text = render(work, FOLDER, Slurm(SITE))["main.sh"]
+    text = render_scripts(work, FOLDER, Slurm(SITE))["main.sh"]
     assert "export PYTHONPATH=/nemo_run/code:/mine\n" in text
     assert "cd -- /nemo_run/code || exit 1" in text
 
@@ -187,9 +187,9 @@ def test_folders_that_cannot_be_mounted_are_refused() -> None:
     work = job("j", Command(name="main", container="vllm", script=Script(argv=("true",))))
     for path in ("/a,b", "/a:b"):
         with pytest.raises(ConfigError, match="comma or colon"):
-            render(work, JobFolder(path=path, logs=f"{path}/logs"), executor())
+            render_scripts(work, JobFolder(path=path, logs=f"{path}/logs"), executor())
     with pytest.raises(ConfigError, match="backslash"):
-        render(alone(), JobFolder(path="/a", logs="/a\\b"), executor())
+        render_scripts(alone(), JobFolder(path="/a", logs="/a\\b"), executor())
 
 
 @pytest.mark.parametrize("handle", ["", "1;2", "1:", "a", "1 2", "$(id)", "1\n", "--all", "1_", "12345678901"])

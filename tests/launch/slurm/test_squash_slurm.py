@@ -22,7 +22,7 @@ from tests.launch.slurm_cluster import until
 from tests.launch.slurm_login import OTHER, Login, login
 
 from newskills.base.errors import ConfigError, RemoteError
-from newskills.launch.containers.squash import SquashPlace, plan_squash, squash
+from newskills.launch.containers.squash import SquashPlace, import_images, plan_squash
 from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.machines.ssh import RemoteMachine
 
@@ -49,7 +49,7 @@ class Scene:
     def run(self, *images: str, force: bool = False, shell: RemoteMachine | None = None) -> dict[str, str]:
         shell = shell or self.shell
         plans = plan_squash(images or [IMAGE], self.place, shell, force=force, ask=False)
-        return squash(plans, self.place, shell, force=force, say=self.said.append)
+        return import_images(plans, self.place, shell, force=force, say=self.said.append)
 
     def files(self) -> list[str]:
         """All in `containers/`, hidden ones too."""
@@ -228,13 +228,13 @@ def test_who_goes_away_takes_the_import_along(scene: Scene) -> None:
     code = (
         "import json, sys\n"
         "from newskills.launch.clusters.config import SshTunnel\n"
-        "from newskills.launch.containers.squash import SquashPlace, plan_squash, squash\n"
+        "from newskills.launch.containers.squash import SquashPlace, import_images, plan_squash\n"
         "from newskills.launch.machines.ssh import RemoteMachine\n"
         "import msgspec\n"
         "tunnel, place, environ = json.loads(sys.argv[1])\n"
         "shell = RemoteMachine(msgspec.convert(tunnel, SshTunnel), environ)\n"
         "place = msgspec.convert(place, SquashPlace)\n"
-        f"squash(plan_squash([{IMAGE!r}], place, shell, ask=False), place, shell)\n"
+        f"import_images(plan_squash([{IMAGE!r}], place, shell, ask=False), place, shell)\n"
     )
     import msgspec
 
@@ -250,7 +250,7 @@ def test_an_import_here_needs_no_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyP
     enroot = Enroot(tmp_path / "stub")
     monkeypatch.setenv("PATH", f"{enroot.folder}:{os.environ['PATH']}")
     place = SquashPlace(folder=str(tmp_path / "jobs"), time_limit="00:05:00")
-    path = squash(plan_squash([IMAGE], place, LocalMachine(), ask=False), place, LocalMachine())[IMAGE]
+    path = import_images(plan_squash([IMAGE], place, LocalMachine(), ask=False), place, LocalMachine())[IMAGE]
     assert Path(path).read_bytes() == squashfs()
 
 

@@ -20,8 +20,8 @@ from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.logs import follow_logs, log_files, read_logs
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.states import JobWatch, states
-from newskills.launch.submit import SubmitOptions, executor_of, submit
+from newskills.launch.states import JobWatch, experiment_states
+from newskills.launch.submit import SubmitOptions, executor_of, submit_pipeline
 
 OWN = {"newskills/__init__.py": "", "newskills/cli.py": "", "it's a.txt": "from the commit\n"}
 
@@ -42,7 +42,7 @@ class Laptop:
         )
 
     def submit(self, plan: Pipeline, **options: object) -> Experiment:
-        return submit(plan, self.cluster, self.environ, SubmitOptions(**options))
+        return submit_pipeline(plan, self.cluster, self.environ, SubmitOptions(**options))
 
 
 @pytest.fixture
@@ -61,9 +61,9 @@ def test_there_and_back(laptop: Laptop) -> None:
     plan = pipeline("mine", job("after", "echo second", depends_on=("first",)), job("first", work))
     done = laptop.submit(plan)
     executor, shell = executor_of(done, laptop.environ), shell_of(laptop.cluster, laptop.environ)
-    lines = list(follow_logs(shell, log_files(done, None, "main"), JobWatch(done.jobs, executor, shell).over))
+    lines = list(follow_logs(shell, log_files(done, None, "main"), JobWatch(done.jobs, executor, shell).all_ended))
     assert {"[first] from the commit", f"[first] {done.package.path} 11", "[after] second"} <= set(lines)
-    first, after = states(done, executor, shell)
+    first, after = experiment_states(done, executor, shell)
     assert (first.state, first.exit_code, after.state) == ("failed", 3, "completed")
     assert "job failed with exit code 3" in "\n".join(read_logs(shell, log_files(done, "first", "job")))
     for file in [*Path(laptop.cluster.job_dir).rglob("*"), *Path(laptop.folder, "experiments").rglob("*")]:
@@ -82,12 +82,12 @@ def test_waits_for_what_runs_and_cancels_it(laptop: Laptop) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'slow'"):
         laptop.submit(pipeline("mine", job("two", "true", run_after=("slw",))))
     executor, shell = executor_of(after, laptop.environ), shell_of(laptop.cluster, laptop.environ)
-    assert states(after, executor, shell)[0].state.startswith("pending")
+    assert experiment_states(after, executor, shell)[0].state.startswith("pending")
     everything = (*slow.handles, *after.handles, *by_handle.handles)
     executor.cancel(everything)
     watch = JobWatch(slow.jobs, executor, shell)
-    list(follow_logs(shell, [], watch.over))
-    assert states(slow, executor_of(slow, laptop.environ), shell)[0].state == "cancelled"
+    list(follow_logs(shell, [], watch.all_ended))
+    assert experiment_states(slow, executor_of(slow, laptop.environ), shell)[0].state == "cancelled"
 
 
 def test_dry_run_touches_nothing_there(laptop: Laptop) -> None:

@@ -94,11 +94,11 @@ def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) 
     another form."""
     path = split_file(schema, split, place)
     record = path.with_name(f"{path.name}.meta.json")
-    if (existing := _known(path, record)) is not None:
+    if (existing := _matching_record(path, record)) is not None:
         return path, existing
     tally: Counter[str] = Counter()
     with opened(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as download:
-        rows = write_rows(path, _mapped(schema, download.rows(), tally))
+        rows = write_rows(path, _map_rows(schema, download.rows(), tally))
         laid = SplitRecord(
             dataset=schema.name,
             split=split,
@@ -137,7 +137,7 @@ def rows_of_file(path: Path) -> Iterator[Row]:
     return read_rows(path)
 
 
-def _known(path: Path, record: Path) -> SplitRecord | None:
+def _matching_record(path: Path, record: Path) -> SplitRecord | None:
     """Return the record, if the file is the one it was written for, else None."""
     try:
         laid = msgspec.json.decode(record.read_bytes(), type=SplitRecord)
@@ -149,7 +149,7 @@ def _known(path: Path, record: Path) -> SplitRecord | None:
     return None
 
 
-def _mapped(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:
+def _map_rows(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:
     for row, where in raw:
         mapped = schema.mapped(row, partial(str, where))
         if mapped is None:

@@ -51,7 +51,7 @@ class CritPtFile(Struct, frozen=True, kw_only=True):
     accuracy: Number | None = None
 
 
-def result(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
+def export_or_submit_batch(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
     """Write the batch, or send it and write the answer; return the file, None for a dry run.
 
     Raises ConfigError where a verdict would be overwritten, DataError (rows), ModelError (service).

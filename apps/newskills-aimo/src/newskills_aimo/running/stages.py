@@ -18,7 +18,7 @@ from newskills.config.fields import leaves
 from newskills.config.layers import Resolved, explain
 from newskills.models.serving.gpus import VISIBLE, visible_gpus
 from newskills.pipelines.arguments import user_layer
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.train.backends.trl.settings import cannot_quantise
 from newskills.train.trainers import TRAINERS
 from newskills_aimo.commands.train import LAST, Options
@@ -149,7 +149,7 @@ def _report_to(options: Options) -> tuple[str, ...]:
             instead = "metrics go to TensorBoard"
         else:
             instead = "metrics are not logged elsewhere (tensorboard is not installed)"
-        notice(f"WANDB_DISABLED is set: {instead}")
+        print_note(f"WANDB_DISABLED is set: {instead}")
         if here:
             return ("tensorboard",)
         return ()
@@ -195,7 +195,7 @@ def _quantised(
                 f"++{name}.quantisation=nf4 cannot be used here: {why}.",
                 hint=f"Leave it out, or set ++{name}.quantisation=none: the weights keep their precision.",
             )
-    notice(f"the frozen weights are not quantised to nf4: {why}")
+    print_note(f"the frozen weights are not quantised to nf4: {why}")
     whole = {name: replace(getattr(config, name), quantisation="none") for name in sft}
     return replace(config, **whole)
 

@@ -13,7 +13,7 @@ from newskills.base.errors import NewskillsError
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.invocations import Invocation
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import DryRun, doc
 from newskills_evaluator.running.invocations import follow_jobs, invocation, launched, print_jobs
 
@@ -70,7 +70,7 @@ def _resume(parsed: Parsed[ResumeOptions]) -> tuple[int, list[InvocationJob]]:
         return 0, []
     if (code := launched(entries, "resume")) is not None:
         return code, entries
-    experiment, again = resume(entries, os.environ, notice)
+    experiment, again = resume(entries, os.environ, print_note)
     names = ", ".join(entry.job_id for entry in again)
     sys.stdout.write(f"✓ Submitted again: {names}\n  ns status {again[0].invocation_id}\n")
     sys.stdout.flush()
