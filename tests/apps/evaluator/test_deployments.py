@@ -24,7 +24,7 @@ from newskills.launch.job_script import render_scripts
 from newskills.launch.place import Site
 from newskills.launch.validate import pipeline_problems
 from newskills_evaluator.deployments import DeploymentPlan, plan_invocation
-from newskills_evaluator.deployments.place import MOST_COPIES
+from newskills_evaluator.deployments.place import MAX_COPIES
 
 INVOCATION = "00112233aabbccdd"
 SQSH = "/images/server.sqsh"
@@ -236,7 +236,7 @@ def test_time_beyond_one_job_and_odd_resources(place: Evaluations) -> None:
     assert made.pipeline.jobs[0].copies == 2
     assert planned(place, execution={**execution, "max_walltime": "120:00:00"}, deployment=served).pipeline.jobs[
         0
-    ].copies == (MOST_COPIES)
+    ].copies == (MAX_COPIES)
     job = texts(made)["job.sh"]
     assert "#SBATCH --exclusive\n" in job
     assert "#SBATCH --constraint='h100 one'" in job
