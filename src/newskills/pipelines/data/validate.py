@@ -23,7 +23,7 @@ from newskills.pipelines.data.downloads import ProgressBar
 from newskills.pipelines.data.validate_options import ValidateOptions
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.notices import print_note
-from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, validate_benchmarks
+from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, check_benchmarks
 
 ALL = "all"
 
@@ -48,7 +48,7 @@ def validate_benchmarks(parsed: Parsed[ValidateOptions]) -> list[Validation] | N
     validations: list[Validation] = []
     sampling = ValidationSampling(data_dir=root, fetch=fetch, settings=parsed.overrides)
     most = options.max_samples
-    for validation in validate_benchmarks(
+    for validation in check_benchmarks(
         benchmarks, sampling if most is None else replace(sampling, graded=most, executed=most)
     ):
         validations.append(validation)
