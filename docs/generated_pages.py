@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from newskills.benchmarks.pages import pages as benchmark_pages
+from newskills.benchmarks.pages import benchmark_pages as benchmark_pages
 from newskills.benchmarks.pages import standing_page, stored_figures
 from newskills.commands.loading import load_command
 from newskills.commands.table import GROUPS, typed_words

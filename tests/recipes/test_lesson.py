@@ -9,7 +9,7 @@ from tests.commands.running import ns
 
 from newskills.base.errors import DataError
 from newskills.base.store import read_rows
-from newskills.benchmarks.reasoning.lessons import sorting
+from newskills.benchmarks.reasoning.lessons import sorting_rows
 from newskills.recipes.improve.records import ImproveKeys
 from newskills.recipes.lesson import (
     GRPO,
@@ -27,14 +27,14 @@ from newskills.run.training.skill import select_accepted
 from newskills.run.training.steps_shown import StepReporter
 from newskills.train.settings import TrainerSettings
 
-ROWS = sorting("test")[:40]
+ROWS = sorting_rows("test")[:40]
 
 
 def test_train_and_test_are_apart_and_always_the_same() -> None:
-    train, test = sorting("train"), sorting("test")
+    train, test = sorting_rows("train"), sorting_rows("test")
     assert (len(train), len(test)) == (2000, 400)
     assert not {row["question"] for row in train} & {row["question"] for row in test}
-    assert sorting("test") == test
+    assert sorting_rows("test") == test
     for row in test[:50]:
         numbers = [int(part) for part in row["expected_answer"].split(", ")]
         assert numbers == sorted(numbers, reverse="descending" in row["question"])

@@ -9,7 +9,7 @@ from tests.benchmarks.web import Web, serving
 
 from newskills.base.benchmark import Source
 from newskills.base.errors import DataError
-from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions, pinned
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions, pinned_url
 
 BODY = bytes(range(256)) * 5000
 SHA = hashlib.sha256(BODY).hexdigest()
@@ -193,5 +193,5 @@ def test_only_web_addresses(web: Web, tmp_path: Path, url: str) -> None:
     ],
 )
 def test_a_revision_replaces_the_branch(url: str, expected: str) -> None:
-    assert pinned(url, "SHA") == expected
-    assert pinned(url, "") == url
+    assert pinned_url(url, "SHA") == expected
+    assert pinned_url(url, "") == url

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from newskills.base.store import read_rows
-from newskills.benchmarks import expand
+from newskills.benchmarks import expand_benchmarks
 from newskills.benchmarks.data import PreparedData, prepare_many
 
 CSV = 'question,answer,kind\n"Add 2 and 2.",4,easy\n"Add 19 and 23.",42,hard\n'
@@ -81,7 +81,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_mapping_that_fails_is_one_sentence_and_the_others_go_on(folder: Path) -> None:
     names = [*MAPPINGS, *MAKERS, "good"]
-    benchmarks = [benchmark for name in names for benchmark in expand(str(folder / f"{name}.py"), None)]
+    benchmarks = [benchmark for name in names for benchmark in expand_benchmarks(str(folder / f"{name}.py"), None)]
     *failures, good = prepare_many(benchmarks, data_dir=folder / "data")
     for (_, line, text), failure in zip(MAPPINGS.values(), failures, strict=False):
         assert str(failure).startswith(f"{folder / 'sums.csv'}, line {line}: ")
@@ -104,7 +104,7 @@ def row(raw, index):
 def test_single_ones_of_several_rows_are_left_out_and_counted(tmp_path: Path) -> None:
     (tmp_path / "sums.csv").write_text(CSV)
     (tmp_path / "some.py").write_text(FILE.format(code=DROPPING, name="some", origin=ROW))
-    (done,) = prepare_many(list(expand(str(tmp_path / "some.py"), None)), data_dir=tmp_path / "data")
+    (done,) = prepare_many(list(expand_benchmarks(str(tmp_path / "some.py"), None)), data_dir=tmp_path / "data")
     assert isinstance(done, PreparedData)
     (split,) = done.splits
     assert [row["expected_answer"] for row in read_rows(split.path)] == ["4"]

@@ -22,7 +22,7 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
-from newskills.benchmarks.downloads.patterns import braces, select
+from newskills.benchmarks.downloads.patterns import expand_braces, select_names
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TREE = {
@@ -83,13 +83,13 @@ TASK_ROWS = [
     ],
 )
 def test_braces(text: str, expected: list[str]) -> None:
-    assert braces(text) == expected
+    assert expand_braces(text) == expected
 
 
 def test_select_keeps_the_order_of_the_lists() -> None:
     names = ["d/2/x.json", "d/1/y.json", "d/1/x.json", "d/1/._x.json", "e/x.json"]
-    assert select(names, "d/{2,1}/*.json") == ["d/2/x.json", "d/1/x.json", "d/1/y.json"]
-    assert select(names, "*/x.json") == ["d/1/x.json", "d/2/x.json", "e/x.json"]
+    assert select_names(names, "d/{2,1}/*.json") == ["d/2/x.json", "d/1/x.json", "d/1/y.json"]
+    assert select_names(names, "*/x.json") == ["d/1/x.json", "d/2/x.json", "e/x.json"]
 
 
 def test_several_addresses_in_order(web: Web, tmp_path: Path) -> None:

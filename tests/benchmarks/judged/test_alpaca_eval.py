@@ -18,7 +18,9 @@ def test_instructions_get_the_games_of_the_baseline_with_itself() -> None:
         {"text": json.dumps([answer, answer]), "_file": "alpaca_eval_gpt4_baseline.json"},
         {"text": games, "_file": "df_gamed.csv"},
     ]
-    first, second = (alpaca_eval.row(raw, index) for index, raw in enumerate(alpaca_eval.join(files)))
+    first, second = (
+        alpaca_eval.row(raw, index) for index, raw in enumerate(alpaca_eval.join_baseline_games(files))
+    )
     assert first["baseline_answer"] == "Hello."
     assert (first["instruction_difficulty"], first["gamed_games"]) == (-0.5, [[0.7, -1.25]])
     assert (second["instruction_difficulty"], second["gamed_games"]) == (0.25, [[0.5, 0.0]])

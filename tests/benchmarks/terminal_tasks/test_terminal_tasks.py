@@ -13,7 +13,7 @@ from tests.commands.running import ns, rows_of
 from newskills.base.benchmark import Asset, Drop
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.records import Row
-from newskills.benchmarks.terminal_tasks import folders, row
+from newskills.benchmarks.terminal_tasks import group_task_folders, row
 from newskills.benchmarks.terminal_tasks.registry import registry_source
 from newskills.graders.software.terminal import parse_rewards, single_reward, terminal_task
 
@@ -40,7 +40,7 @@ def mapped(files: dict[str, str], **changes: str | None) -> Row | Drop:
         for name, text in sorted(texts.items())
         if text is not None
     ]
-    (task,) = folders(raw)
+    (task,) = group_task_folders(raw)
     made = row(task, 0)
     assert isinstance(made, dict | Drop)
     return made

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.benchmarks import expand, list_benchmarks
+from newskills.benchmarks import expand_benchmarks, list_benchmarks
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.downloads.mirror_build import MirroredBenchmark, build_mirror, check_mirror
 from newskills.config.command_line import Parsed
@@ -78,7 +78,9 @@ def _build_mirror(options: MirrorOptions) -> MirrorFolder | None:
     if names == [ALL]:
         names = [entry.name for entry in list_benchmarks()]
     named = {
-        benchmark.name: benchmark for name in names for benchmark in expand(name, options.extra_benchmark_map)
+        benchmark.name: benchmark
+        for name in names
+        for benchmark in expand_benchmarks(name, options.extra_benchmark_map)
     }
     benchmarks = [benchmark for benchmark in named.values() if benchmark.sources]
     if options.dry_run:

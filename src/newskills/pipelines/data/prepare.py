@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, DataError, NewskillsError
-from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import (
     NOT_VERIFIED,
     PreparedData,
@@ -28,7 +28,7 @@ from newskills.benchmarks.downloads.official import PROMPTS, Alternatives, lay_o
 from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.benchmarks.files.names import is_file_name
 from newskills.benchmarks.folders import data_dir
-from newskills.benchmarks.options import check_options, shown, values_of, with_options
+from newskills.benchmarks.options import check_options, help_lines, values_of, with_options
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.launch.clusters.config import ClusterConfig
@@ -107,7 +107,7 @@ def _prepare_named(
         benchmarks = _fetchable_benchmarks(fetch)
     else:
         places = BenchmarkPlaces(options.extra_benchmark_map, data_dir(options.data_dir), objects=parsed.objects)
-        expanded = [benchmark for name in names for benchmark in expand(name, places)]
+        expanded = [benchmark for name in names for benchmark in expand_benchmarks(name, places)]
         benchmarks = list({benchmark.name: benchmark for benchmark in expanded}.values())
         if twice := sorted(
             name for name, count in Counter(benchmark.name for benchmark in expanded).items() if count > 1
@@ -233,7 +233,7 @@ def more_help(words: Mapping[str, list[str]]) -> str:
     for name in words["benchmarks"]:
         if name == PROMPTS or is_published(name):
             continue
-        lines = dict.fromkeys(line for benchmark in expand(name) for line in shown(benchmark))
+        lines = dict.fromkeys(line for benchmark in expand_benchmarks(name) for line in help_lines(benchmark))
         lines_of_options = lines or ("  (none beyond those above)",)
         text += "\n".join(("", f"options of {name}:", *lines_of_options, ""))
     return text
@@ -253,7 +253,7 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
     if not any(
         "/" in name or is_file_name(name) or name in (ALL, PROMPTS) or is_published(name) for name in names
     ):
-        benchmarks = [benchmark for name in names for benchmark in expand(name, extra)]
+        benchmarks = [benchmark for name in names for benchmark in expand_benchmarks(name, extra)]
         check_options(benchmarks, parsed.more, tuple(leaves(PrepareDataOptions)))
     settings = {
         "data_dir": place,
@@ -320,7 +320,7 @@ def _name_in_job(name: str, options: PrepareDataOptions, paths: ClusterPaths) ->
     if "/" in name or is_file_name(name):
         return paths.path_in_job(name, "benchmark")
     if name not in (ALL, PROMPTS) and not is_published(name):
-        expand(name, options.extra_benchmark_map)
+        expand_benchmarks(name, options.extra_benchmark_map)
     return name
 
 

@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.reading.row_files import ROW_FILE_SUFFIXES, is_plain
 from newskills.base.store import open_for_reading, read_rows
 from newskills.base.tables import print_table
-from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks, get_benchmark
 from newskills.benchmarks.data import load_rows, prepare, split_folder
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.few_shot import example_sets
@@ -209,7 +209,7 @@ def _compared_problems(options: PrepareTrainingDataOptions) -> tuple[ComparedPro
                 raise DataError(f"There is no file {path}.")
             comparisons.append(ComparedProblems(name=name, texts=partial(_read_questions, path)))
             continue
-        for benchmark in expand(name, BenchmarkPlaces(None, data_dir(options.data_dir))):
+        for benchmark in expand_benchmarks(name, BenchmarkPlaces(None, data_dir(options.data_dir))):
             comparisons.append(
                 ComparedProblems(name=benchmark.name, texts=partial(_benchmark_questions, benchmark, options))
             )

@@ -19,7 +19,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows, write_json, write_rows
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.readers import RawRow, read_source
-from newskills.benchmarks.downloads.sources import opened
+from newskills.benchmarks.downloads.sources import open_source
 from newskills.benchmarks.folders import data_dir
 from newskills.pipelines.dry_run import Step
 from newskills.train.data.published import Schema, is_published, schema_of
@@ -97,7 +97,7 @@ def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) 
     if (existing := _matching_record(path, record)) is not None:
         return path, existing
     tally: Counter[str] = Counter()
-    with opened(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as download:
+    with open_source(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as download:
         rows = write_rows(path, _map_rows(schema, download.rows(), tally))
         laid = SplitRecord(
             dataset=schema.name,

@@ -13,7 +13,7 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.store import atomic_write
 from newskills.base.tables import print_table
-from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import split_folder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
@@ -81,7 +81,11 @@ def _chosen_benchmarks(parsed: Parsed[ValidateOptions], fetch: FetchOptions, roo
         raise ConfigError("No benchmark is named. Give names, or all.", hint="See: ns list benchmarks")
     places = BenchmarkPlaces(options.extra_benchmark_map, root, objects=parsed.objects)
     return list(
-        {benchmark.name: benchmark for name in options.benchmarks for benchmark in expand(name, places)}.values()
+        {
+            benchmark.name: benchmark
+            for name in options.benchmarks
+            for benchmark in expand_benchmarks(name, places)
+        }.values()
     )
 
 

@@ -11,7 +11,7 @@ from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Report
 from newskills.base.registry import fold
 from newskills.base.tables import output_width
-from newskills.benchmarks import entries
+from newskills.benchmarks import catalog_entries
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import Step, show_dry_run
@@ -83,7 +83,7 @@ def _check_name(name: str, folder: Path) -> None:
         metric_for(name)
     except UnknownNameError as error:
         if fold(name) not in map(fold, (folder.name, named_in(folder))):
-            names = [known_name for entry in entries() for known_name in (entry.name, *entry.aliases)]
+            names = [known_name for entry in catalog_entries() for known_name in (entry.name, *entry.aliases)]
             own = "For your own benchmark, choose the metric: --metric_type=math."
             raise UnknownNameError(error.kind, name, names, hint=own) from error
 

@@ -17,7 +17,7 @@ from newskills.base import aio
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.base.store import atomic_write
 from newskills.base.terminal import printable
-from newskills.benchmarks import BenchmarkPlaces, expand
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks
 from newskills.benchmarks.folders import data_dir as root
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
@@ -174,7 +174,9 @@ class EvalPlanner:
         data_dir = self._options.data_dir
         return any(
             benchmark.judge is not None
-            for benchmark in expand(name, BenchmarkPlaces(None, root(Path(data_dir) if data_dir else None)))
+            for benchmark in expand_benchmarks(
+                name, BenchmarkPlaces(None, root(Path(data_dir) if data_dir else None))
+            )
         )
 
 
