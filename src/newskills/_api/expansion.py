@@ -88,7 +88,7 @@ def _with_models(options: dict[str, Any], overrides: dict[str, Text]) -> tuple[d
     for number, model in enumerate(several):
         prefix = f"models.model{number}." if number else SERVER
         for path, text in setting_texts(model.settings, "Model", SERVER):
-            _set(keys, f"{prefix}{path.removeprefix(SERVER)}", text)
+            _set_key(keys, f"{prefix}{path.removeprefix(SERVER)}", text)
     lists = {key: [server[key] for server in servers] for key in names}
     return {**options, "model": [model.name for model in several], **lists}, keys
 
@@ -160,7 +160,7 @@ def merge_keys(ctx: Mapping[str, Text], overrides: Mapping[str, Text]) -> dict[s
     return keys
 
 
-def _set(keys: dict[str, Text], path: str, text: Text) -> None:
+def _set_key(keys: dict[str, Text], path: str, text: Text) -> None:
     if path in keys:
         raise ConfigError(f"{path} is set twice: by Generation and by Model.", hint="Leave out one of them.")
     keys[path] = text

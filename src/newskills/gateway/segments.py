@@ -33,7 +33,7 @@ class TokenSegment(Struct, frozen=True, kw_only=True):
     logprobs: list[float]
 
 
-def conversations(log: GatewayLog) -> list[Conversation]:
+def read_conversations(log: GatewayLog) -> list[Conversation]:
     """Return the conversations of a log, in the order in which they began to differ."""
     previous: list[int | None] = []
     replies: dict[tuple[str, str], int] = {}
@@ -63,7 +63,7 @@ def conversations(log: GatewayLog) -> list[Conversation]:
 def conversation_rows(log: GatewayLog) -> Iterator[Row]:
     """Yield each conversation as a record, in the form of agents' rollouts."""
     numbers: dict[str, int] = {}
-    for conversation in conversations(log):
+    for conversation in read_conversations(log):
         number = numbers[conversation.task] = numbers.get(conversation.task, -1) + 1
         yield conversation_row(log, conversation, f"{conversation.task}-{number}")
 
@@ -109,7 +109,7 @@ def conversation_row(log: GatewayLog, conversation: Conversation, identity: str)
 def token_segments(log: GatewayLog) -> Iterator[TokenSegment]:
     """Yield what can be trained on without a tokenizer: exchanges whose prompt begins with all that came before, to the
     token, are one segment; where it does not, a new one begins. Exchanges without token ids yield nothing."""
-    for conversation in conversations(log):
+    for conversation in read_conversations(log):
         ids: list[int] = []
         generated: list[bool] = []
         logprobs: list[float] = []

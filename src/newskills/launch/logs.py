@@ -77,7 +77,7 @@ def chosen_jobs(experiment: Experiment, job: str | None) -> list[JobRecord]:
 
 def read_logs(shell: Shell, files: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield the lines of all the files, one file after the other, each line with its label in front."""
-    script = _FOUND + "".join(_piece(_CAT, label, path) for label, path in files)
+    script = _FOUND + "".join(_format_piece(_CAT, label, path) for label, path in files)
     with shell.converse(script) as process:
         yield from _read_lines(process)
 
@@ -88,7 +88,7 @@ def follow_logs(shell: Shell, files: Sequence[tuple[str, str]], over: Callable[[
 
     Files may appear later. What `over` raises is raised here at the end.
     """
-    script = _FOUND + _FOLLOW + "".join(_piece(_TAIL, label, path) for label, path in files)
+    script = _FOUND + _FOLLOW + "".join(_format_piece(_TAIL, label, path) for label, path in files)
     left = threading.Event()
     with ThreadPoolExecutor(1) as thread, shell.converse(script + 'wait "${tails[@]}"\n') as process:
 
@@ -120,7 +120,7 @@ def _read_lines(process: Popen[bytes]) -> Iterator[str]:
         yield clean_line(line.decode(errors="replace").removesuffix("\n"))
 
 
-def _piece(pattern: str, label: str, paths: str) -> str:
+def _format_piece(pattern: str, label: str, paths: str) -> str:
     return pattern.format(paths=paths, label=_sed_label(label))
 
 

@@ -24,7 +24,7 @@ from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_folders, l
 from newskills.base.plan import Pipeline
 from newskills.launch.clusters.config import ClusterConfig, environment_setting
 from newskills.launch.clusters.mounts import CODE, clean_path, is_inside
-from newskills.launch.git import GitCommit, extract, read_commit, repository_of
+from newskills.launch.git import GitCommit, extract_commit, read_commit, repository_of
 from newskills.launch.machines.shell import Shell
 
 MAX_SHOWN_FILES = 10
@@ -222,7 +222,7 @@ def _uncommitted_data(commit: GitCommit) -> list[str]:
     """
     places = {name for name in DATA_FOLDERS if (commit.root / name).is_dir()}
     places |= {place for name in commit.files if (place := _data_folder(name))}
-    names = {*commit.others(sorted(places)), *commit.uncommitted}
+    names = {*commit.uncommitted_files_in(sorted(places)), *commit.uncommitted}
     return sorted(
         name for name in names if name.endswith(".jsonl") and _data_folder(name) and _is_uncommitted(commit, name)
     )
@@ -337,7 +337,7 @@ def _build_tree(content: PackageContent, tree: Path) -> None:
     try:
         tree.mkdir(mode=0o755)
         for prefix, commit in content.committed:
-            extract(commit, tree / prefix)
+            extract_commit(commit, tree / prefix)
             names = () if prefix else content.data
             for name in names:
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)

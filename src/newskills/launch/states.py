@@ -59,7 +59,7 @@ class JobState(Struct, frozen=True, kw_only=True):
         return self.exit_code or 1
 
 
-def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[JobState]:
+def experiment_states(experiment: Experiment, executor: Executor, shell: Shell) -> list[JobState]:
     """Return the states of all jobs of the experiment, in order. Raises RemoteError."""
     state_of_handle = executor.state(list(experiment.handles))
     marks = _read_marks(shell, [job.folder for job in experiment.jobs])
@@ -80,7 +80,7 @@ def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[Job
                 state=state,
                 exit_code=exit_code,
                 why=why,
-                seconds=_seconds(started, until),
+                seconds=_seconds_between(started, until),
             )
         )
     return job_states
@@ -95,7 +95,7 @@ class JobWatch:
         self._executor, self._shell = executor, shell
         self._asked = -math.inf
 
-    def over(self) -> bool:
+    def all_ended(self) -> bool:
         """Return whether all jobs have ended; False without asking the executor where it was asked shortly before.
         Raises RemoteError."""
         if all(self._shell.exists(self._marks)):
@@ -133,7 +133,7 @@ def _read_marks_once(shell: Shell, folders: Sequence[str]) -> list[tuple[str, st
     ]
 
 
-def _seconds(start: str, end: str) -> float | None:
+def _seconds_between(start: str, end: str) -> float | None:
     if not start or not end:
         return None
     return max(0.0, float(end.replace(",", ".")) - float(start.replace(",", ".")))

@@ -34,7 +34,7 @@ class _ClusterFacts(Struct, frozen=True):
     check_paths: bool
 
 
-def check(
+def check_pipeline(
     pipeline: Pipeline,
     cluster: ClusterConfig,
     environ: Mapping[str, str],

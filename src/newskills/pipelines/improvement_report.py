@@ -23,19 +23,19 @@ FLIPS = 10
 def write_improvement_report(spec: ImproveSpec, improvement: Improvement) -> Path:
     """Write `report.html`, whose path is returned, and `report.md`. Raises DataError, StorageError."""
     title = f"{spec.model} on {spec.benchmark}: {len(improvement.kept)} of {len(improvement.rounds)} rounds kept"
-    blocks = list(_blocks(spec, improvement))
+    blocks = list(_report_blocks(spec, improvement))
     for name, text in (("report.md", as_markdown(title, blocks)), ("report.html", as_html(title, blocks))):
         with atomic_write(spec.output_dir / name) as file:
             file.write(text.encode())
     return spec.output_dir / "report.html"
 
 
-def _blocks(spec: ImproveSpec, improvement: Improvement) -> Iterator[Block]:
+def _report_blocks(spec: ImproveSpec, improvement: Improvement) -> Iterator[Block]:
     rounds = improvement.rounds
     yield Paragraph(f"It ended because {improvement.why}. The model is {improvement.model}.")
     yield Heading("Rounds")
     yield Table([ROUND_HEAD, *(_round_row(record) for record in rounds)])
-    yield from _curve(rounds)
+    yield from _curve_blocks(rounds)
     yield Heading("Cost")
     yield Table([COST_HEAD, *_cost_rows(rounds, stage_seconds(spec.output_dir))])
     yield Heading("Why")
@@ -49,7 +49,7 @@ def _blocks(spec: ImproveSpec, improvement: Improvement) -> Iterator[Block]:
         yield Heading("Guards")
         yield Table([GUARD_HEAD, *_guard_rows(rounds)])
     for record in rounds:
-        yield from _flips(spec, record)
+        yield from _flip_blocks(spec, record)
     yield from training_blocks(spec.output_dir / "rounds")
 
 
@@ -114,7 +114,7 @@ def _guard_rows(rounds: list[RoundRecord]) -> Iterator[tuple[str, ...]]:
             )
 
 
-def _curve(rounds: list[RoundRecord]) -> Iterator[Block]:
+def _curve_blocks(rounds: list[RoundRecord]) -> Iterator[Block]:
     """Yield the curve of every candidate, and of the model that was kept after each round."""
     tested = [(record, record.test) for record in rounds if record.test is not None]
     if not tested:
@@ -128,7 +128,7 @@ def _curve(rounds: list[RoundRecord]) -> Iterator[Block]:
     yield Figure(line_chart(series, "round", "percent correct"), f"The kept model: {caption}.")
 
 
-def _flips(spec: ImproveSpec, record: RoundRecord) -> Iterator[Block]:
+def _flip_blocks(spec: ImproveSpec, record: RoundRecord) -> Iterator[Block]:
     """Yield blocks that compare the candidate with the model that it began from, on the held-out problems and the
     guards."""
     if record.test is None:

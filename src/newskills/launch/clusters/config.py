@@ -267,9 +267,9 @@ def python_of(cluster: ClusterConfig, image: str | None) -> str:
 
 
 def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
-    from newskills.launch.clusters.reading import read
+    from newskills.launch.clusters.reading import read_cluster_file
 
-    return from_keys(read(path), str(path), environ, name=path.stem)
+    return from_keys(read_cluster_file(path), str(path), environ, name=path.stem)
 
 
 def _check_values(config: ClusterConfig, where: str) -> None:
@@ -338,11 +338,11 @@ def _check_ray(config: ClusterConfig, where: str) -> None:
 
 
 def _expand_config(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> ClusterConfig:
-    from newskills.launch.clusters.expand import at_home, expand
+    from newskills.launch.clusters.expand import at_home, expand_variables
     from newskills.launch.clusters.mounts import parse_mounts
 
     def filled(text: str) -> str:
-        return expand(text, environ, where)
+        return expand_variables(text, environ, where)
 
     tunnel = config.ssh_tunnel
     here = filled if tunnel else lambda text: at_home(filled(text), environ)

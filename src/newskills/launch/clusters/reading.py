@@ -48,9 +48,9 @@ Numbers.add_implicit_resolver(
 )
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Read the keys of a cluster config. Raises DataError, ConfigError, as `read_text` and `parse` do."""
-    return parse(read_text(path), path, "a cluster config", "executor: slurm")
+def read_cluster_file(path: Path) -> dict[str, Any]:
+    """Read the keys of a cluster config. Raises DataError, ConfigError, as `read_text` and `parse_yaml` do."""
+    return parse_yaml(read_text(path), path, "a cluster config", "executor: slurm")
 
 
 def read_text(path: Path) -> str:
@@ -64,7 +64,7 @@ def read_text(path: Path) -> str:
         raise ConfigError(f"{path} is not UTF-8 text.") from error
 
 
-def parse(
+def parse_yaml(
     text: str, path: Path, what: str, example: str, loader_type: type[yaml.SafeLoader] = _Loader
 ) -> dict[str, Any]:
     """Parse the keys from the text of `path`; errors call it `what`. Raises ConfigError for invalid YAML, text without

@@ -220,7 +220,7 @@ def _test_copying(shell: Shell) -> list[ClusterTrial]:
     """Check that rsync can work: it is installed on both sides, and the remote login shell prints nothing of its
     own."""
     trials = []
-    if isinstance(shell, RemoteMachine) and (greeting := shell.greeting()):
+    if isinstance(shell, RemoteMachine) and (greeting := shell.login_greeting()):
         trials.append(
             ClusterTrial(
                 "login shell", False, f"prints '{_printable_line(greeting)}' on {shell.name}. {QUIET_HINT}"

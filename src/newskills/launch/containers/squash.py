@@ -24,7 +24,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import RemoteError
 from newskills.environments.engines.references import Reference, is_file, parse_image
 from newskills.launch.containers.digests import digest_of
-from newskills.launch.job_script import quote, read_bash_resource
+from newskills.launch.job_script import quote_for_bash, read_bash_resource
 from newskills.launch.machines.shell import Shell
 
 CONTAINERS = "containers"
@@ -74,7 +74,7 @@ class _SquashFile(Struct, frozen=True):
 def plan_squash(
     images: Sequence[str], place: SquashPlace, shell: Shell, *, force: bool = False, ask: bool = True
 ) -> list[Squash]:
-    """Plan what `squash` would do, in one trip; nothing is changed. `ask`: ask registries what their tags mean now.
+    """Plan what `import_images` would do, in one trip; nothing is changed. `ask`: ask registries what tags mean now.
 
     Raises ConfigError for an image that is none, RemoteError.
     """
@@ -90,7 +90,7 @@ def plan_squash(
     ]
 
 
-def squash(
+def import_images(
     plans: Sequence[Squash],
     place: SquashPlace,
     shell: Shell,
@@ -183,11 +183,11 @@ def _list_squash_files(place: SquashPlace, shell: Shell, stems: Sequence[str]) -
     script = f'{read_bash_resource("squash_whole")}\n{read_bash_resource("squash_look")}\nsquash_look "$@"'
     ran = shell.run(["bash", "-c", script, "bash", place.folder, *stems])
     rows = [line.split("\t") for line in ran.out.splitlines() if line.count("\t") == 2]
-    squash_files = [_SquashFile(state == "whole", path, _side(text)) for state, path, text in rows]
+    squash_files = [_SquashFile(state == "whole", path, _read_side_file(text)) for state, path, text in rows]
     return sorted(squash_files, key=lambda file: f"/{CONTAINERS}/" not in file.path)
 
 
-def _side(text: str) -> Mapping[str, object]:
+def _read_side_file(text: str) -> Mapping[str, object]:
     try:
         if text:
             return msgspec.json.decode(text, type=dict[str, object])
@@ -212,9 +212,9 @@ def _import_script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
         "silence": str(place.silence),
         "node": f"{read_bash_resource('squash_whole')}\n{read_bash_resource('squash_node')}",
     }
-    lines = [f"squash_{name}={quote(value)}" for name, value in variables.items()]
+    lines = [f"squash_{name}={quote_for_bash(value)}" for name, value in variables.items()]
     lines.append('squash_cache+="/$(id -un)"')
-    lines.append(f"squash_srun=({' '.join(map(quote, srun_words(place)))})")
+    lines.append(f"squash_srun=({' '.join(map(quote_for_bash, srun_words(place)))})")
     return "\n".join([*lines, read_bash_resource("squash_whole"), read_bash_resource("squash")])
 
 
@@ -236,13 +236,13 @@ class _RunningImport:
                 self.lines.append(line)
                 self._say(f"{name}: {line}")
 
-    def ended(self) -> int:
+    def wait_for_end(self) -> int:
         self._reader.join()
         assert self.process.stdout is not None
         self.process.stdout.close()
         return self.process.wait()
 
-    def leave(self) -> None:
+    def close_stdin(self) -> None:
         """Close stdin of the import, which then ends."""
         assert self.process.stdin is not None
         self.process.stdin.close()
@@ -255,12 +255,12 @@ def _run_imports(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, fo
         for plan in work:
             running.append(_RunningImport(plan, shell.converse(_import_script(plan, place, force=force)), say))
         for each in running:
-            codes[each.plan.image] = each.ended()
+            codes[each.plan.image] = each.wait_for_end()
     finally:
         for each in running:
-            each.leave()
+            each.close_stdin()
         for each in running:
-            each.ended()
+            each.wait_for_end()
     for each in running:
         if code := codes[each.plan.image]:
             raise _import_error(each, code, place, shell)

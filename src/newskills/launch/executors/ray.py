@@ -28,7 +28,7 @@ from newskills.launch.clusters.names import MAX_NAME_CHARS
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors.none import HERE
-from newskills.launch.job_script import quote, render
+from newskills.launch.job_script import quote_for_bash, render_scripts
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Obstacle, PendingJob, Site, Variable
 from newskills.launch.ray.api import RayApi, RayNode
@@ -91,7 +91,7 @@ class RayJobs:
         texts[f"{PRIVATE_FOLDER}/{SUBMISSION}"] = f"{submission}\n"
         for pending in jobs:
             name = pending.job.name
-            files = {**render(pending.job, self._site.job_folder(pending.job), self), STATE: "pending\n"}
+            files = {**render_scripts(pending.job, self._site.job_folder(pending.job), self), STATE: "pending\n"}
             texts.update({f"{name}/{file}": text for file, text in files.items()})
             for rank in range(1, _node_count(pending.job)):
                 text = _node_text(pending.job, self._site.job_folder(pending.job), rank)
@@ -390,7 +390,7 @@ def _node_text(job: Job, folder: JobFolder, rank: int) -> str:
     Slurm."""
     names = [command.name for group in job.groups for command in group.commands if command.script.all_nodes]
     lines = [f"#!/bin/bash\n# Node {rank}: what runs on each node of the job.", "set -u"]
-    lines += [f"job_folder={quote(folder.path)}", f"job_logs={quote(folder.logs)}"]
+    lines += [f"job_folder={quote_for_bash(folder.path)}", f"job_logs={quote_for_bash(folder.logs)}"]
     lines += [f"export SLURM_PROCID={rank} SLURM_NODEID={rank}"]
     lines += [f'bash "$job_folder"/{name}.sh </dev/null >>"$job_logs/{name}-{rank}.log" 2>&1 &' for name in names]
     return "\n".join([*lines, "wait"]) + "\n"

@@ -19,7 +19,7 @@ from newskills.launch.clusters.mounts import CODE, parse_mounts
 from newskills.launch.clusters.names import MAX_NAME_CHARS
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.variables import job_variables
-from newskills.launch.job_script import quote
+from newskills.launch.job_script import quote_for_bash
 from newskills.launch.place import JobFolder, Site, Variable
 
 WARNING_SECONDS = 120
@@ -112,7 +112,7 @@ class SlurmPlace:
         if nodes * script.tasks_per_node > 1:
             words += ["--kill-on-bad-exit=1", f"--wait={TASK_PATIENCE}"]
         if image := image_of(self.cluster, command.container):
-            words += self._container(command, image, folder, first=[node.name for node in self._firsts(job)])
+            words += self._container(command, image, folder, first=[node.name for node in self._first_nodes(job)])
         return words
 
     def environment(self, command: Command) -> Mapping[str, str]:
@@ -135,7 +135,7 @@ class SlurmPlace:
         return Variable("SLURMD_NODENAME")
 
     def first_node(self, job: Job, group: int) -> Variable:
-        return self._firsts(job)[group]
+        return self._first_nodes(job)[group]
 
     def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
         return (': >"$job_folder/$job_command.step" # the step was created',)
@@ -148,7 +148,7 @@ class SlurmPlace:
             return ('say "its next copy in the queue goes on from here, if there is one left"',)
         return ('say "run the same command again to go on from here (or give --dependent_jobs=N next time)"',)
 
-    def _firsts(self, job: Job) -> list[Variable]:
+    def _first_nodes(self, job: Job) -> list[Variable]:
         if len(job.groups) == 1:
             return [Variable("SLURM_MASTER_NODE")]
         return [Variable(f"SLURM_MASTER_NODE_HET_GROUP_{number}") for number in range(len(job.groups))]
@@ -252,7 +252,7 @@ def _wants_mpi(group: CommandGroup, command: Command) -> bool:
 
 def _run_step() -> list[str]:
     return (
-        _RUN_STEP.replace("TROUBLE", quote(CONTROLLER_TROUBLE))
+        _RUN_STEP.replace("TROUBLE", quote_for_bash(CONTROLLER_TROUBLE))
         .replace("PATIENCE", str(STEP_PATIENCE))
         .splitlines()
     )

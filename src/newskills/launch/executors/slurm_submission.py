@@ -15,7 +15,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.launch.clusters.names import MAX_NAME_CHARS
 from newskills.launch.executors.slurm_script import CONTROLLER_TROUBLE, Options, log_pattern, sbatch_lines
-from newskills.launch.job_script import quote, read_bash_resource
+from newskills.launch.job_script import quote_for_bash, read_bash_resource
 from newskills.launch.machines.shell import Shell
 from newskills.launch.place import JobFolder, PendingJob
 
@@ -80,8 +80,8 @@ def array_text(options: Options, jobs: Sequence[PendingJob], place: str, array: 
     folder = f"{place}/.arrays/{array}"
     name = f"{options['job-name'][: MAX_NAME_CHARS - 6]}+{len(jobs) - 1}"
     head = sbatch_lines([{**options, "job-name": name, "output": f"{log_pattern(folder)}/%A_%a.log"}])
-    names = "".join(f"    {quote(job.job.name)}\n" for job in jobs)
-    return "\n".join(["#!/bin/bash", *head, _ARRAY.format(names=names, place=quote(place), array=array)])
+    names = "".join(f"    {quote_for_bash(job.job.name)}\n" for job in jobs)
+    return "\n".join(["#!/bin/bash", *head, _ARRAY.format(names=names, place=quote_for_bash(place), array=array)])
 
 
 class SlurmSubmission:
@@ -106,14 +106,14 @@ class SlurmSubmission:
         """Return bash that submits all into the folder `place` and prints `=<number> <handle>` for each. Raises
         ConfigError."""
         lines = [
-            f"root={quote(place)}",
-            f"controller_trouble={quote(CONTROLLER_TROUBLE)}",
+            f"root={quote_for_bash(place)}",
+            f"controller_trouble={quote_for_bash(CONTROLLER_TROUBLE)}",
             f"sbatch_seconds={SBATCH_SECONDS} squeue_seconds={SQUEUE_SECONDS} "
             f"looks='{' '.join(map(str, LOOK_PAUSES))}'",
             read_bash_resource("slurm_keep") + read_bash_resource("slurm_submit"),
             f"keep_only {' '.join(self._kept)}",
-            f"mkdir -p -- {' '.join(quote(folder.logs) for folder in self._folders)} || exit 1",
-            f"forget {' '.join(quote(folder.path) for folder in self._folders)}",
+            f"mkdir -p -- {' '.join(quote_for_bash(folder.logs) for folder in self._folders)} || exit 1",
+            f"forget {' '.join(quote_for_bash(folder.path) for folder in self._folders)}",
             _BEGIN,
         ]
         for batch in self._batches:
@@ -126,7 +126,9 @@ class SlurmSubmission:
         copies = self._jobs[first].job.copies
         if batch.array < 0:
             folder = self._folders[first]
-            return [f"submit {first} {copies} {needs[first]} {quote(folder.path)} {quote(folder.logs)}"]
+            return [
+                f"submit {first} {copies} {needs[first]} {quote_for_bash(folder.path)} {quote_for_bash(folder.logs)}"
+            ]
         differ = len(set(needs.values())) > 1
         if differ:
             every = self._needs(*(self._jobs[number] for number in batch.jobs))
@@ -135,7 +137,9 @@ class SlurmSubmission:
         lines = [f"array {batch.array} {len(batch.jobs)} {copies} {every}"]
         for index, number in enumerate(batch.jobs):
             folder = self._folders[number]
-            words = f"task {number} {index} {batch.array} {quote(folder.path)} {quote(folder.logs)}"
+            words = (
+                f"task {number} {index} {batch.array} {quote_for_bash(folder.path)} {quote_for_bash(folder.logs)}"
+            )
             remark = " differs" if differ else ""
             lines.append(f"{words} {needs[number]}" + remark)
         return [*lines, "narrow"]

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.launch.clusters.times import seconds_of
-from newskills.launch.job_script import quote
+from newskills.launch.job_script import quote_for_bash
 from newskills.launch.machines.shell import CommandResult, Shell
 
 Options = Mapping[str, str]
@@ -74,8 +74,8 @@ def partition_problem(options: Options, cluster_partitions: Mapping[str, Partiti
     if nodes > (count := max(partition.with_gpus(gpus) for partition in wanted)):
         gpus_text = f" with {gpus} GPUs" if gpus else ""
         return f"{nodes} nodes are too many: {what} has {count}{gpus_text}"
-    longest = max(wanted, key=lambda partition: _seconds(partition.limit, math.inf)).limit
-    if _seconds(limit := options.get("time", ""), 0) > _seconds(longest, math.inf):
+    longest = max(wanted, key=lambda partition: _limit_seconds(partition.limit, math.inf)).limit
+    if _limit_seconds(limit := options.get("time", ""), 0) > _limit_seconds(longest, math.inf):
         return f"the time limit {limit} is longer than the limit of {what}, {longest}: the job would never start"
     return ""
 
@@ -88,7 +88,7 @@ def try_scripts(shell: Shell, texts: Sequence[str], prologue: str) -> list[tuple
     """
     if not texts:
         return []
-    lines = [prologue, *(f"try {number} {quote(text)}" for number, text in enumerate(texts))]
+    lines = [prologue, *(f"try {number} {quote_for_bash(text)}" for number, text in enumerate(texts))]
     ran = shell.run(["bash", "-s"], stdin="\n".join([_TRY, *lines, ""]))
     marks = list(re.finditer(r"^=(\d+) (\d+)\n", ran.out, re.MULTILINE))
     if len(marks) != len(texts):
@@ -115,7 +115,7 @@ def _least_number(text: str) -> int:
     return 0
 
 
-def _seconds(limit: str, unclear: float) -> float:
+def _limit_seconds(limit: str, unclear: float) -> float:
     if limit.strip().lower() in _UNLIMITED_WORDS:
         return math.inf
     try:

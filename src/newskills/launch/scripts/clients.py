@@ -65,7 +65,7 @@ class ModelClientScript(JobScript):
     def build(self, context: Context) -> Script:
         argv = [*self.words(context), *self._model_words(context), *self._sandbox_words(context)]
         argv += _option_words(self.wandb_parameters or {}, "wandb_")
-        argv += _split(self.extra_arguments)
+        argv += _split_words(self.extra_arguments)
         keys = dict.fromkeys(name for server in self.servers for name in server_secrets(server, context))
         secrets = (*keys, *(sandbox_secrets(context) if self.sandbox else ()))
         setup = [self.installation_command or ""]
@@ -181,7 +181,7 @@ class SummarizeScript(JobScript):
             *_option_words({"benchmarks": self.benchmarks}),
             *_option_words(self.wandb_parameters, "wandb_"),
         ]
-        words = (*ns_words(context, self.command), *options, *_split(self.extra_arguments))
+        words = (*ns_words(context, self.command), *options, *_split_words(self.extra_arguments))
         return self._script((*words, "--", self.results_dir), context)
 
 
@@ -213,7 +213,7 @@ def _option_words(values: Mapping[str, Any], prefix: str = "") -> list[Word]:
     return words
 
 
-def _split(words: str | Iterable[str]) -> list[str]:
+def _split_words(words: str | Iterable[str]) -> list[str]:
     if isinstance(words, str):
         return shlex.split(words)
     return list(words)

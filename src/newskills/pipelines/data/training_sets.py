@@ -19,7 +19,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows, write_json, write_rows
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.readers import RawRow, read_source
-from newskills.benchmarks.downloads.sources import opened
+from newskills.benchmarks.downloads.sources import open_source
 from newskills.benchmarks.folders import data_dir
 from newskills.pipelines.dry_run import Step
 from newskills.train.data.published import Schema, is_published, schema_of
@@ -94,11 +94,11 @@ def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) 
     another form."""
     path = split_file(schema, split, place)
     record = path.with_name(f"{path.name}.meta.json")
-    if (existing := _known(path, record)) is not None:
+    if (existing := _matching_record(path, record)) is not None:
         return path, existing
     tally: Counter[str] = Counter()
-    with opened(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as download:
-        rows = write_rows(path, _mapped(schema, download.rows(), tally))
+    with open_source(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as download:
+        rows = write_rows(path, _map_rows(schema, download.rows(), tally))
         laid = SplitRecord(
             dataset=schema.name,
             split=split,
@@ -137,7 +137,7 @@ def rows_of_file(path: Path) -> Iterator[Row]:
     return read_rows(path)
 
 
-def _known(path: Path, record: Path) -> SplitRecord | None:
+def _matching_record(path: Path, record: Path) -> SplitRecord | None:
     """Return the record, if the file is the one it was written for, else None."""
     try:
         laid = msgspec.json.decode(record.read_bytes(), type=SplitRecord)
@@ -149,7 +149,7 @@ def _known(path: Path, record: Path) -> SplitRecord | None:
     return None
 
 
-def _mapped(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:
+def _map_rows(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:
     for row, where in raw:
         mapped = schema.mapped(row, partial(str, where))
         if mapped is None:

@@ -39,7 +39,7 @@ def run(parsed: Parsed[CancelOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[CancelOptions]) -> list[JobState] | None:
+def cancel_jobs(parsed: Parsed[CancelOptions]) -> list[JobState] | None:
     """Cancel for Python, and return the jobs that were cancelled, as they were before; None for a dry run. Raises
     UnknownNameError, ConfigError, RemoteError."""
     options = parsed.options

@@ -37,12 +37,12 @@ class KuberayOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[KuberayOptions]) -> int:
-    """Print the manifest. Raises as `result`."""
-    sys.stdout.write(result(parsed))
+    """Print the manifest. Raises as `kuberay_manifest`."""
+    sys.stdout.write(kuberay_manifest(parsed))
     return 0
 
 
-def result(parsed: Parsed[KuberayOptions]) -> str:
+def kuberay_manifest(parsed: Parsed[KuberayOptions]) -> str:
     """Return the manifest, for kubectl. Raises ConfigError for values that Kubernetes refuses, or a folder that no pod
     sees."""
     import yaml

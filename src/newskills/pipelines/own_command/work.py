@@ -36,7 +36,7 @@ from newskills.pipelines.submission.groups import (
 )
 from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 
 ADDRESS_VARIABLE = "NEMO_SKILLS_SERVER_ADDRESS"
 _SHELL = re.compile(r"[\s;&|<>$`(]", re.ASCII)
@@ -82,7 +82,7 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
         raise ConfigError(
             "No command is given. Write it after all options, or as --command.", hint="See: ns run_cmd --help"
         )
-    inline = _inline(options)
+    inline = _command_words(options)
     if isinstance(inline, list) and _ASSIGNMENT.match(inline[0]):
         raise ConfigError(
             f"{options.words[0]} is not a program.",
@@ -119,13 +119,13 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
     plan = Plan()
     plan.add(name, groups, copies=options.dependent_jobs)
     shown = {"command": shlex.join(inline) if isinstance(inline, list) else inline}
-    return prepared(name, plan, cluster, options, shown)
+    return prepare_submission(name, plan, cluster, options, shown)
 
 
-run, result = job_functions(prepare)
+run, run_own_command = job_functions(prepare)
 
 
-def _inline(options: RunCmdOptions) -> list[str] | str:
+def _command_words(options: RunCmdOptions) -> list[str] | str:
     """Return the words of a program and its arguments, or a single text for bash where no program has that
     name."""
     if len(options.words) == 1 and _SHELL.search(options.words[0]) and shutil.which(options.words[0]) is None:

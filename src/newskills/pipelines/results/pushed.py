@@ -48,7 +48,7 @@ class PreparedPush(NamedTuple):
     notes: list[str]
 
 
-def prepare(source: PushSource, target: HubTarget, scratch: Path) -> PreparedPush:
+def prepare_push(source: PushSource, target: HubTarget, scratch: Path) -> PreparedPush:
     """Make the files, those that do not exist yet in `scratch`, and look for secrets in all of them.
 
     Raises ConfigError, and DataError where the folder holds nothing that fits the target.
@@ -60,23 +60,23 @@ def prepare(source: PushSource, target: HubTarget, scratch: Path) -> PreparedPus
     if target.kind == "dataset":
         if source.results is not None:
             raise ConfigError("--results is for a model (hf://OWNER/NAME); a data set takes the folder alone.")
-        files = _dataset(source.folder, target, scratch, notes)
+        files = _dataset_files(source.folder, target, scratch, notes)
     else:
-        files = list(_model(source, target, notes))
-    secrets = [secret for file in files for secret in _secrets(scanner, file)]
+        files = list(_model_with_scores(source, target, notes))
+    secrets = [secret for file in files for secret in _find_secrets(scanner, file)]
     return PreparedPush(files, secrets, notes)
 
 
-def _secrets(scanner: SecretScanner, file: PushedFile) -> Iterator[FoundSecret]:
+def _find_secrets(scanner: SecretScanner, file: PushedFile) -> Iterator[FoundSecret]:
     if isinstance(file.content, bytes):
         yield from scanner.in_texts(file.path, [file.content.decode("utf-8", "replace")])
     elif file.content.suffix == ".parquet":
-        yield from scanner.in_texts(file.path, _texts(file.content))
+        yield from scanner.in_texts(file.path, _parquet_texts(file.content))
     else:
         yield from scanner.in_file(file.path, file.content)
 
 
-def _texts(path: Path) -> Iterator[str]:
+def _parquet_texts(path: Path) -> Iterator[str]:
     """Yield all texts of a Parquet file."""
     from pyarrow import parquet
 
@@ -87,27 +87,27 @@ def _texts(path: Path) -> Iterator[str]:
                 yield from (text for text in values.to_pylist() if text)
 
 
-def _dataset(folder: Path, target: HubTarget, scratch: Path, notes: list[str]) -> list[PushedFile]:
+def _dataset_files(folder: Path, target: HubTarget, scratch: Path, notes: list[str]) -> list[PushedFile]:
     from pyarrow import parquet
 
     written = write_tables(folder, "parquet", scratch, notes, runs_without=LOCAL_COLUMNS)
     sizes = {path.stem: parquet.ParquetFile(path).metadata.num_rows for path in written}
-    card = dataset_card(target.repo, sizes, _run_rows(folder), _score_rows(headlines(folder)))
+    card = dataset_card(target.repo, sizes, _run_rows(folder), _score_rows(headline_rows(folder)))
     return [PushedFile(CARD, card), *(PushedFile(f"data/{path.name}", path) for path in written)]
 
 
-def _model(source: PushSource, target: HubTarget, notes: list[str]) -> Iterator[PushedFile]:
+def _model_with_scores(source: PushSource, target: HubTarget, notes: list[str]) -> Iterator[PushedFile]:
     """Yield the files of the model with its scores, or the scores alone where the folder holds results."""
     datasets = parse_datasets(source.datasets)
     folder = source.folder / FINAL if (source.folder / FINAL).is_dir() else source.folder
     weights = [path for pattern in ("*.safetensors", "*.gguf") for path in folder.glob(pattern)]
     results = source.results if weights else source.results or source.folder
-    rows = _of_one_model(headlines(results)) if results is not None else []
+    rows = _of_one_model(headline_rows(results)) if results is not None else []
     if weights:
         yield from _model_files(folder, notes)
         if not (folder / CARD).exists():
-            settings = _json(source.folder / "settings.json")
-            base = _json(folder / ADAPTER).get("base_model_name_or_path") or settings.get("model")
+            settings = _read_json(source.folder / "settings.json")
+            base = _read_json(folder / ADAPTER).get("base_model_name_or_path") or settings.get("model")
             card = model_card(
                 target.repo,
                 base_model=str(base or ""),
@@ -117,7 +117,7 @@ def _model(source: PushSource, target: HubTarget, notes: list[str]) -> Iterator[
             )
             yield PushedFile(CARD, card)
     if results is not None:
-        yield from _evaluations(rows, results, datasets, notes)
+        yield from _evaluation_files(rows, results, datasets, notes)
 
 
 def _model_files(folder: Path, notes: list[str]) -> Iterator[PushedFile]:
@@ -136,7 +136,7 @@ def _model_files(folder: Path, notes: list[str]) -> Iterator[PushedFile]:
         )
 
 
-def _evaluations(
+def _evaluation_files(
     rows: Sequence[Row], results: Path, datasets: dict[str, HubDataset], notes: list[str]
 ) -> Iterator[PushedFile]:
     """Yield a file for each benchmark that the hub knows by a data set. Raises DataError where there is none."""
@@ -174,7 +174,7 @@ def _evaluations(
         raise DataError(f"No score in {results} can be sent.", hint=" ".join(notes))
 
 
-def headlines(results: Path) -> list[Row]:
+def headline_rows(results: Path) -> list[Row]:
     """Return the main score of each benchmark of each run, with its interval. Raises DataError."""
     by_benchmark: dict[tuple[str, str], Row] = {}
     for row in scores(results).to_pylist():
@@ -227,7 +227,7 @@ def _run_rows(results: Path) -> list[tuple[Any, ...]]:
     return [columns, *(tuple("" if row[name] is None else row[name] for name in columns) for row in rows)]
 
 
-def _json(path: Path) -> Row:
+def _read_json(path: Path) -> Row:
     """Read a small JSON file of a training; empty where there is none that can be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Row)

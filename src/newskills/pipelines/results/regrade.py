@@ -13,7 +13,7 @@ from newskills.base.errors import ConfigError
 from newskills.config.command_line import Parsed
 from newskills.config.values import parse_value
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import doc
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def run(parsed: Parsed[RegradeCommandOptions]) -> int:
     from newskills.view.comparison.regrade_shown import as_text
 
     notes: list[str] = []
-    done = _regraded(parsed, notes)
+    done = _regrade_folder(parsed, notes)
     for note in notes:
-        notice(note)
+        print_note(note)
     if parsed.options.json:
         print_json(done)
         return 0
@@ -57,18 +57,18 @@ def run(parsed: Parsed[RegradeCommandOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[RegradeCommandOptions]) -> list[Regraded]:
+def regrade_results(parsed: Parsed[RegradeCommandOptions]) -> list[Regraded]:
     """Regrade for Python, and return what changed in each benchmark."""
-    return _regraded(parsed, [])
+    return _regrade_folder(parsed, [])
 
 
-def _regraded(parsed: Parsed[RegradeCommandOptions], notes: list[str]) -> list[Regraded]:
+def _regrade_folder(parsed: Parsed[RegradeCommandOptions], notes: list[str]) -> list[Regraded]:
     from newskills.view.comparison.regrade import regrade
 
-    return regrade(Path(parsed.options.results_dir), _options(parsed), notes)
+    return regrade(Path(parsed.options.results_dir), _regrade_options(parsed), notes)
 
 
-def _options(parsed: Parsed[RegradeCommandOptions]) -> RegradeOptions:
+def _regrade_options(parsed: Parsed[RegradeCommandOptions]) -> RegradeOptions:
     from newskills.view.comparison.regrade import RegradeOptions
 
     options = parsed.options

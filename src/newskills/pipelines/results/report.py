@@ -28,12 +28,12 @@ class ReportCommandOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[ReportCommandOptions]) -> int:
-    for path in result(parsed):
+    for path in write_results_report(parsed):
         sys.stdout.write(f"{path}\n")
     return 0
 
 
-def result(parsed: Parsed[ReportCommandOptions]) -> list[Path]:
+def write_results_report(parsed: Parsed[ReportCommandOptions]) -> list[Path]:
     """Write the report for Python, and return the files, HTML first."""
     from newskills.view.documents.report import ReportOptions
     from newskills.view.documents.writing import write_report

@@ -21,7 +21,7 @@ from newskills.config.command_line import Parsed
 from newskills.config.values import Text
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.results.reader_models import (
     AskedModels,
     RequestRows,
@@ -72,11 +72,11 @@ class Scan(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[ScanOptions]) -> int:
     """Scan, and print what was reported. Raises NewskillsError."""
     if parsed.options.dry_run:
-        _show_dry_run(_plan(parsed))
+        _show_dry_run(_plan_scan(parsed))
         return 0
-    done, asking = _scanned(parsed)
+    done, asking = _run_scan(parsed)
     for note in done.notes:
-        notice(note)
+        print_note(note)
     if parsed.options.json:
         print_json(done)
     else:
@@ -86,12 +86,12 @@ def run(parsed: Parsed[ScanOptions]) -> int:
     return asking.exit_code
 
 
-def result(parsed: Parsed[ScanOptions]) -> Scan | None:
+def scan_transcripts(parsed: Parsed[ScanOptions]) -> Scan | None:
     """Scan for Python, None for a dry run. Raises NewskillsError, also where a model left samples without an answer."""
     if parsed.options.dry_run:
-        _show_dry_run(_plan(parsed))
+        _show_dry_run(_plan_scan(parsed))
         return None
-    done, asking = _scanned(parsed)
+    done, asking = _run_scan(parsed)
     if asking.exit_code:
         raise NewskillsError(asking.message)
     return done
@@ -107,7 +107,7 @@ class ScanPlan(NamedTuple):
     labelled: list[LabelledSample]
 
 
-def _plan(parsed: Parsed[ScanOptions]) -> ScanPlan:
+def _plan_scan(parsed: Parsed[ScanOptions]) -> ScanPlan:
     options = parsed.options
     wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
     specs = options.scanners or list(SCANNERS.built_in())
@@ -142,14 +142,14 @@ def _show_dry_run(plan: ScanPlan) -> None:
     show_dry_run(steps)
 
 
-def _scanned(parsed: Parsed[ScanOptions]) -> tuple[Scan, AskedModels]:
-    options, plan = parsed.options, _plan(parsed)
+def _run_scan(parsed: Parsed[ScanOptions]) -> tuple[Scan, AskedModels]:
+    options, plan = parsed.options, _plan_scan(parsed)
     items, labelled = plan.items, plan.labelled
     notes: list[str] = []
     results = scan_by_rules(items, plan.rules, options.time_limit, notes)
     asking = AskedModels(models=())
     for question in plan.questions:
-        answered, last_asking = _ask(parsed, question, items, notes)
+        answered, last_asking = _ask_question(parsed, question, items, notes)
         results += answered
         asking = last_asking if last_asking.exit_code else asking
     if options.labels:
@@ -160,12 +160,12 @@ def _scanned(parsed: Parsed[ScanOptions]) -> tuple[Scan, AskedModels]:
     return whole, asking
 
 
-def _ask(
+def _ask_question(
     parsed: Parsed[ScanOptions], question: TranscriptQuestion, items: Sequence[BenchmarkResults], notes: list[str]
 ) -> tuple[list[ScanResult], AskedModels]:
     """Ask a question of all samples, check the replies against the transcripts, and keep what they say."""
     requests = [
-        (item, output, _request(question, item, output, parsed.overrides, notes))
+        (item, output, _write_request(question, item, output, parsed.overrides, notes))
         for item in items
         for output in item.files
     ]
@@ -176,9 +176,9 @@ def _ask(
         with LabelFiles() as files:
             for _, output, rows in (request for request in requests if request[0] is item):
                 replies = {model: replies_of(rows, model) for model in asking.models}
-                for number, sample in enumerate(_samples(item, output, [])):
-                    transcript = _transcript(sample)
-                    verdicts = dict(_verdicts(question, number, transcript, replies))
+                for number, sample in enumerate(_file_samples(item, output, [])):
+                    transcript = _transcript_of(sample)
+                    verdicts = dict(_read_verdicts(question, number, transcript, replies))
                     line = combine_verdicts(str(sample.row.get("id")), verdicts)
                     tally.add(line, sample.seed)
                     files.write(output, question.name, replace(line, place=sample.place))
@@ -195,7 +195,7 @@ def _ask(
     return results, asking
 
 
-def _request(
+def _write_request(
     question: TranscriptQuestion,
     item: BenchmarkResults,
     output: Path,
@@ -209,24 +209,26 @@ def _request(
     digest = hashlib.blake2b(msgspec.json.encode(settings), digest_size=6).hexdigest()
     folder = scan_folder(output, question.name) / f"requests{seed}-{digest}"
     if not (folder / "rows.jsonl").exists():
-        write_rows(made_folder(folder) / "rows.jsonl", _rows(question, item, output, notes))
+        write_rows(made_folder(folder) / "rows.jsonl", _question_rows(question, item, output, notes))
     return RequestRows(folder / "rows.jsonl", folder)
 
 
-def _rows(question: TranscriptQuestion, item: BenchmarkResults, output: Path, notes: list[str]) -> Iterator[Row]:
-    for number, sample in enumerate(_samples(item, output, notes)):
-        yield from request_rows(question, number, _transcript(sample))
+def _question_rows(
+    question: TranscriptQuestion, item: BenchmarkResults, output: Path, notes: list[str]
+) -> Iterator[Row]:
+    for number, sample in enumerate(_file_samples(item, output, notes)):
+        yield from request_rows(question, number, _transcript_of(sample))
 
 
-def _samples(item: BenchmarkResults, output: Path, notes: list[str]) -> Iterator[SampleRow]:
+def _file_samples(item: BenchmarkResults, output: Path, notes: list[str]) -> Iterator[SampleRow]:
     return sample_rows(item._replace(files=(output,)), notes)
 
 
-def _transcript(sample: SampleRow) -> Transcript:
+def _transcript_of(sample: SampleRow) -> Transcript:
     return Transcript(**sample.for_worker)
 
 
-def _verdicts(
+def _read_verdicts(
     question: TranscriptQuestion,
     number: int,
     transcript: Transcript,

@@ -27,7 +27,7 @@ class WhyOptions(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[WhyOptions]) -> int:
     from newskills.view.comparison.why_shown import as_text
 
-    explanations = result(parsed)
+    explanations = explain_difference(parsed)
     if parsed.options.json:
         print_json(explanations)
     else:
@@ -35,7 +35,7 @@ def run(parsed: Parsed[WhyOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[WhyOptions]) -> list[Explanation]:
+def explain_difference(parsed: Parsed[WhyOptions]) -> list[Explanation]:
     """Return, for Python, one explanation for each benchmark that both runs have."""
     from newskills.view.comparison.why import explain
 

@@ -48,7 +48,7 @@ class EndpointOptions(Struct, frozen=True, kw_only=True):
 
 
 @contextlib.contextmanager
-def served(host: ServeSpec | None, server: C, folder: Path, timeout: float) -> Iterator[C]:
+def running_endpoint(host: ServeSpec | None, server: C, folder: Path, timeout: float) -> Iterator[C]:
     """Yield the endpoint; `host` is started for it, if there is one, with its log in `folder`. Raises
     ServerStartError."""
     if host is None:

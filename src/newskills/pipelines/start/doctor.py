@@ -86,21 +86,29 @@ class DoctorFinding(Struct):
     text: str
 
 
-def examine(options: DoctorOptions) -> list[DoctorFinding]:
-    findings = [_python(), *_extras(), _gpu(), *_keys(), *_folders(), _mirror(), *_plugins()]
+def examine_machine(options: DoctorOptions) -> list[DoctorFinding]:
+    findings = [
+        _examine_python(),
+        *_examine_extras(),
+        _examine_gpus(),
+        *_examine_keys(),
+        *_examine_folders(),
+        _examine_mirror(),
+        *_examine_plugins(),
+    ]
     if options.server_address:
-        findings.append(_endpoint(options.server_address))
-    return [*findings, *_cluster(options)]
+        findings.append(_examine_endpoint(options.server_address))
+    return [*findings, *_examine_clusters(options)]
 
 
-def _python() -> DoctorFinding:
+def _examine_python() -> DoctorFinding:
     version = ".".join(map(str, sys.version_info[:3]))
     return DoctorFinding(
         "newskills", "ok", f"{__version__}, Python {version}, {os.cpu_count()} CPUs, {sys.prefix}"
     )
 
 
-def _extras() -> list[DoctorFinding]:
+def _examine_extras() -> list[DoctorFinding]:
     findings = []
     for extra, (modules, use) in EXTRAS.items():
         missing = [module for module in modules if find_spec(module) is None]
@@ -113,7 +121,7 @@ def _extras() -> list[DoctorFinding]:
     return findings
 
 
-def _gpu() -> DoctorFinding:
+def _examine_gpus() -> DoctorFinding:
     from newskills.models.serving.gpus import visible_gpus
 
     count = visible_gpus()
@@ -122,7 +130,7 @@ def _gpu() -> DoctorFinding:
     )
 
 
-def _keys() -> list[DoctorFinding]:
+def _examine_keys() -> list[DoctorFinding]:
     from newskills.models.kinds import service_keys
 
     names = (*service_keys(), "HF_TOKEN")
@@ -134,7 +142,7 @@ def _keys() -> list[DoctorFinding]:
     return [DoctorFinding("API keys", "ok" if present else "note", text)]
 
 
-def _folders() -> list[DoctorFinding]:
+def _examine_folders() -> list[DoctorFinding]:
     from newskills.benchmarks.folders import data_dir
 
     findings = []
@@ -151,7 +159,7 @@ def _folders() -> list[DoctorFinding]:
     return findings
 
 
-def _mirror() -> DoctorFinding:
+def _examine_mirror() -> DoctorFinding:
     mirror = os.environ.get("NEWSKILLS_MIRROR")
     if not mirror:
         return DoctorFinding(
@@ -164,7 +172,7 @@ def _mirror() -> DoctorFinding:
     return DoctorFinding("data mirror", "wrong", f"{mirror} has no MANIFEST.json")
 
 
-def _plugins() -> list[DoctorFinding]:
+def _examine_plugins() -> list[DoctorFinding]:
     from importlib.metadata import entry_points
 
     points = [f"{kind}: {p.name}" for kind in PLUGINS for p in entry_points(group=f"newskills.{kind}")]
@@ -173,7 +181,7 @@ def _plugins() -> list[DoctorFinding]:
     return []
 
 
-def _endpoint(address: str) -> DoctorFinding:
+def _examine_endpoint(address: str) -> DoctorFinding:
     from newskills.models.probe import served_models
 
     try:
@@ -183,7 +191,7 @@ def _endpoint(address: str) -> DoctorFinding:
     return DoctorFinding(address, "ok", f"serves {', '.join(models) or 'no model'}")
 
 
-def _cluster(options: DoctorOptions) -> list[DoctorFinding]:
+def _examine_clusters(options: DoctorOptions) -> list[DoctorFinding]:
     """Check which cluster configs there are, and of the named one, whether it keeps what it promises."""
     from newskills.launch.clusters.config import BUILT_IN, cluster_names, load_cluster
     from newskills.launch.clusters.variables import missing_variables
@@ -209,13 +217,13 @@ def _cluster(options: DoctorOptions) -> list[DoctorFinding]:
     return [*findings, *(DoctorFinding(trial.what, trial.state, trial.text) for trial in tried)]
 
 
-def result(parsed: Parsed[DoctorOptions]) -> list[DoctorFinding]:
+def run_doctor(parsed: Parsed[DoctorOptions]) -> list[DoctorFinding]:
     """Return what was examined; nothing that is wrong raises an error."""
-    return examine(parsed.options)
+    return examine_machine(parsed.options)
 
 
 def run(parsed: Parsed[DoctorOptions]) -> int:
-    findings = examine(parsed.options)
+    findings = examine_machine(parsed.options)
     print_table([(f"[{finding.state}]", finding.what, finding.text) for finding in findings])
     if any(finding.state == "wrong" for finding in findings):
         return 1

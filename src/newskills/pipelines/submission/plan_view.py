@@ -13,7 +13,7 @@ from newskills.config.layers import Resolved, explain
 from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import ExecutorScript, Site
 from newskills.launch.submit import site_of
 from newskills.run.planning.config import GenerationConfig
@@ -77,7 +77,7 @@ def print_scripts(pipeline: Pipeline, site: Site) -> None:
     if not isinstance(place, ExecutorScript):
         return
     for job in pipeline.jobs:
-        for name, text in render(job, site.job_folder(job), place).items():
+        for name, text in render_scripts(job, site.job_folder(job), place).items():
             sys.stdout.write(f"\n==> {site.folder}/{job.name}/{name} <==\n{text}")
 
 
@@ -91,16 +91,16 @@ def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:
     branch = tree.add(Text(f"{job.name} ({'; '.join(notes)})" if notes else job.name))
     for group in job.groups:
         if len(job.groups) > 1:
-            place = branch.add(Text(f"group {group.name}: {_needs(group)}"))
+            place = branch.add(Text(f"group {group.name}: {_describe_hardware(group)}"))
         else:
             place = branch
         if len(job.groups) == 1 and group.hardware.num_gpus + group.hardware.num_nodes > 1:
-            place = branch.add(Text(_needs(group)))
+            place = branch.add(Text(_describe_hardware(group)))
         for command in group.commands:
-            place.add(Text(_command(command, cluster)))
+            place.add(Text(_describe_command(command, cluster)))
 
 
-def _needs(group: CommandGroup) -> str:
+def _describe_hardware(group: CommandGroup) -> str:
     hardware = group.hardware
     words = [f"{hardware.num_nodes} node{'s' if hardware.num_nodes > 1 else ''}"]
     if hardware.num_gpus:
@@ -110,12 +110,12 @@ def _needs(group: CommandGroup) -> str:
     return ", ".join(words)
 
 
-def _command(command: Command, cluster: ClusterConfig) -> str:
+def _describe_command(command: Command, cluster: ClusterConfig) -> str:
     image = image_of(cluster, command.container)
-    return f"{command.role} {command.name}{f' in {image}' if image else ''}: {_short(command.script.argv)}"
+    return f"{command.role} {command.name}{f' in {image}' if image else ''}: {_short_command(command.script.argv)}"
 
 
-def _short(words: tuple[Word, ...]) -> str:
+def _short_command(words: tuple[Word, ...]) -> str:
     """Return the text of a command; a summary is shown without the check in front of it, which lists all files of the
     results."""
     if SUMMARY in words and words[words.index(SUMMARY) - 1] == "newskills":

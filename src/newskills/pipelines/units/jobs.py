@@ -37,7 +37,7 @@ from newskills.pipelines.submission.groups import (
     server_groups,
     server_script,
 )
-from newskills.pipelines.submission.plan import Plan, job_name, unique
+from newskills.pipelines.submission.plan import Plan, job_name, unique_jobs
 from newskills.pipelines.units.cut_files import cut_files
 from newskills.run.engine.build import grades_by_running
 from newskills.run.planning.queue import queue_of
@@ -97,7 +97,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         if self.options.work_queue:
             return self._add_queue(units, plan)
         jobs_by_folder: dict[Path, list[JobDict]] = {}
-        shares = split(units, self.parts)
+        shares = split_units(units, self.parts)
         for number, share in enumerate(shares):
             name = self.name if len(shares) == 1 else f"{self.name}-{number}"
             if len(share) == 1:
@@ -153,7 +153,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         return plan.add(
             name,
             [*groups_of(client, options, server=server, sandbox=sandbox), *server_groups(more, options)],
-            unique([job for path in inputs for job in (self.makers or {}).get(path, ())]),
+            unique_jobs([job for path in inputs for job in (self.makers or {}).get(path, ())]),
             files={RUN_FILE: text},
             copies=options.dependent_jobs,
             outputs=tuple(dict.fromkeys([*sorted(mine), *map(str, inputs)])),
@@ -161,7 +161,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         )
 
 
-def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
+def split_units(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
     """Split units into contiguous shares of nearly the same length; -1 means one each. Raises ConfigError."""
     if parts == 0 or parts < -1:
         raise ConfigError(f"--num_jobs={parts}: expected 1 or more, or -1 for one job per unit.")
@@ -184,23 +184,23 @@ def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:
     return -1
 
 
-def unfinished(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> list[Unit]:
+def unfinished_units(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> list[Unit]:
     """Return units without their `.done`, or whose file was cut since, and those to be begun anew, in a few trips.
 
     The merged file will do for a chunk.
     """
     marks: dict[str, None] = {}
     for unit in units:
-        marks |= dict.fromkeys((*_marks(unit, paths, chunk=False), *_marks(unit, paths, chunk=True)))
+        marks |= dict.fromkeys((*_done_marks(unit, paths, chunk=False), *_done_marks(unit, paths, chunk=True)))
     exists: Mapping[str, bool] = dict(zip(marks, shell.exists(list(marks)), strict=True))
 
     def finished(unit: Unit) -> bool:
-        return any(all(exists[path] for path in _marks(unit, paths, chunk=chunk)) for chunk in (False, True))
+        return any(all(exists[path] for path in _done_marks(unit, paths, chunk=chunk)) for chunk in (False, True))
 
     cut = cut_files([unit for unit in units if finished(unit)], paths, shell)
     return [u for u in units if not u.config.skip_filled or not finished(u) or u.merged in cut]
 
 
-def _marks(unit: Unit, paths: ClusterPaths, *, chunk: bool) -> tuple[str, str]:
+def _done_marks(unit: Unit, paths: ClusterPaths, *, chunk: bool) -> tuple[str, str]:
     output = unit.paths.output if chunk else unit.merged
-    return paths.host(str(output)), paths.host(f"{output}.done")
+    return paths.host_path(str(output)), paths.host_path(f"{output}.done")

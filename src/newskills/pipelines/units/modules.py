@@ -14,7 +14,7 @@ GENERATE = "generate"
 
 def module_layer(module: str, there: ClusterPaths | None) -> Layer:
     """Return what a module or a file with `SOLVER`, or what else makes a solver behind `::`, stands for."""
-    where, _, maker = (module if there is None else there.code(module)).partition("::")
+    where, _, maker = (module if there is None else there.code_in_job(module)).partition("::")
     return Layer("--generation_module", {"solver": f"{where}::{maker or 'SOLVER'}"})
 
 
