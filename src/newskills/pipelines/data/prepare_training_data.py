@@ -32,7 +32,13 @@ from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import print_note
 from newskills.run.planning.plan import task_layer
 from newskills.run.training.leakage import FIELDS, question_of
-from newskills.train.data.build import BuildRequest, ComparedProblems, InputSource, build, preview
+from newskills.train.data.build import (
+    BuildRequest,
+    ComparedProblems,
+    InputSource,
+    build_training_set,
+    preview_lines,
+)
 from newskills.train.data.card import Card, card_files
 from newskills.train.data.filters.contamination import read_contaminated
 from newskills.train.data.published import Schema, schema_of
@@ -89,7 +95,7 @@ def prepare_training_data(parsed: Parsed[PrepareTrainingDataOptions]) -> Card | 
     bar = ProgressBar()
     request = _build_request(options, recipe, config, schema, compared)
     _print_contamination_notes(config)
-    card = build(request, lambda what, share: bar.draw(share, f"{share:.0%} {what}"))
+    card = build_training_set(request, lambda what, share: bar.draw(share, f"{share:.0%} {what}"))
     _print_card_summary(card, Path(config.output_path), bar)
     return card
 
@@ -260,7 +266,7 @@ def _dry_run(
         inputs = list(_input_sources(options, config, schema))
         steps += [("reads", source.path, schema.name if schema else _describe_input(source)) for source in inputs]
         request = _build_request(options, recipe, config, schema, ())
-        for line in preview(request, 1):
+        for line in preview_lines(request, 1):
             sys.stdout.write(f"{line.decode(errors='replace')}")
     steps += [("compares", benchmark.name, "by shared words (n-grams)") for benchmark in compared]
     page = card_files(Path(config.output_path))[1]

@@ -41,7 +41,7 @@ from newskills.prompts.official.table import official_folders
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.run.training.examples import context_of
 from newskills.train.pipelines.common import LOGS, TrainerRun, Wandb
-from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine, glance
+from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine_file, examine_first_line
 from newskills.train.shape import ModelShape, model_shape
 from newskills_sandbox.variables import HOST_VARIABLE, PORT_VARIABLE
 
@@ -202,9 +202,9 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         here = self.paths.local_path(data_path)
         try:
             if here is not None:
-                return examine(here, forms)
+                return examine_file(here, forms)
             if self.cluster.ssh_tunnel is not None and (line := self._first_line(data_path)):
-                return glance(line, data_path, forms)
+                return examine_first_line(line, data_path, forms)
         except FormatError as error:
             raise DataError(f"{error}") from error
         if not self.options.run_after and self.cluster.ssh_tunnel is None:

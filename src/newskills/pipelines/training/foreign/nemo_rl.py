@@ -73,7 +73,7 @@ class Harvest(Struct, frozen=True, kw_only=True):
             *(() if self.positions is None else (f"--max-position-embeddings={self.positions}",)),
             *((f"--plain={nemo_rl.WEIGHTS}",) if self.backend == "fsdp" else ()),
         ]
-        return InsideScript(nemo_rl.converter(self.backend, self.root), module=HARVEST, options=options)
+        return InsideScript(nemo_rl.converter_words(self.backend, self.root), module=HARVEST, options=options)
 
     def averaging_script(self) -> AverageScript:
         folders = [f"{self.run.output_dir}/{STEPS}/step_{step}" for step in self.average]

@@ -201,7 +201,7 @@ def _add_harvest(
         f"--target={made}",
         f"--model={trained.model}",
     ]
-    script = InsideScript(verl.converter(backend), module=HARVEST, options=options)
+    script = InsideScript(verl.converter_words(backend), module=HARVEST, options=options)
     command = Command(script, container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus)
     converted = plan.add("convert", [group], [needs], outputs=(trained.output_dir, made), makes=(made,))
