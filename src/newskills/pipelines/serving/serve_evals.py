@@ -29,6 +29,7 @@ from newskills.pipelines.evaluation import work
 from newskills.pipelines.evaluation.jobs import prepare
 from newskills.pipelines.evaluation.options import EvalOptions, parse_words
 from newskills.pipelines.evaluation.specification import SPLIT, evaluation_spec
+from newskills.pipelines.options import optional_path
 from newskills.pipelines.placement.cluster import target_cluster
 from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.serving.serve_evals_options import ServeEvalsOptions
@@ -171,11 +172,8 @@ class EvalPlanner:
 
     def _is_judged(self, name: str) -> bool:
         """Return whether a benchmark of that name has a judge. Raises UnknownNameError."""
-        data_dir = self._options.data_dir
-        return any(
-            benchmark.judge is not None
-            for benchmark in expand(name, BenchmarkPlaces(None, root(Path(data_dir) if data_dir else None)))
-        )
+        places = BenchmarkPlaces(None, root(optional_path(self._options.data_dir)))
+        return any(benchmark.judge is not None for benchmark in expand(name, places))
 
 
 def run_evaluation_server(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:
