@@ -115,7 +115,9 @@ def _announce_addresses(
     waiting = [name for name in job.commands if name in ports]
     with contextlib.ExitStack() as tunnels:
         while not over.wait(LOOK_EVERY):
-            texts = shell.read([f"{job.folder}/ports/{name}" for name in waiting]) if waiting else []
+            if not waiting:
+                continue
+            texts = shell.read([f"{job.folder}/ports/{name}" for name in waiting])
             for name, text in zip(list(waiting), texts, strict=True):
                 host, _, port = (text or "").partition("\n")[0].partition(" ")
                 if not port.isdigit():

@@ -61,7 +61,8 @@ def run(parsed: Parsed[DiagnoseOptions]) -> int:
     if parsed.options.json:
         print_json(made)
     else:
-        sys.stdout.write(as_text(made.run, made.changes, made.other.run if made.other else ""))
+        other = made.other.run if made.other else ""
+        sys.stdout.write(as_text(made.run, made.changes, other))
         sys.stdout.write("".join(f"{path}\n" for path in made.files))
     if asking.exit_code:
         sys.stderr.write(f"{asking.message}\n")

@@ -215,20 +215,16 @@ def _of_one_model(rows: Sequence[Row]) -> list[Row]:
 
 def _score_rows(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
     head = ("run", "benchmark", "score", "value", "interval", "problems")
-    return [
-        head,
-        *(
-            (
-                row["run"],
-                row["benchmark"],
-                f"{row['mode']} {row['score']}",
-                "withheld" if row["withheld"] else f"{row['value']:.1f}",
-                f"{row['low']:.1f} to {row['high']:.1f}" if row["low"] is not None else "",
-                row["n"],
-            )
-            for row in rows
-        ),
-    ]
+    return [head, *map(_score_cells, rows)]
+
+
+def _score_cells(row: Row) -> tuple[Any, ...]:
+    value, interval = f"{row['value']:.1f}", ""
+    if row["withheld"]:
+        value = "withheld"
+    if row["low"] is not None:
+        interval = f"{row['low']:.1f} to {row['high']:.1f}"
+    return row["run"], row["benchmark"], f"{row['mode']} {row['score']}", value, interval, row["n"]
 
 
 def _run_rows(results: Path) -> list[tuple[Any, ...]]:
