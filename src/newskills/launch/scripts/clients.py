@@ -67,7 +67,7 @@ class ModelClientScript(JobScript):
         argv += _option_words(self.wandb_parameters or {}, "wandb_")
         argv += _split_words(self.extra_arguments)
         keys = dict.fromkeys(name for server in self.servers for name in server_secrets(server, context))
-        secrets = (*keys, *(sandbox_secrets(context) if self.sandbox else ()))
+        secrets = (*keys, *sandbox_secrets(self.sandbox, context))
         setup = [self.installation_command or ""]
         if self.requirements:
             setup.append(shlex.join([context.python, "-m", "pip", "install", *self.requirements]))

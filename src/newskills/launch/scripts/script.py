@@ -304,7 +304,7 @@ class SandboxScript(JobScript):
             (*serve, "--port", Ref(context.own, "port")),
             context,
             env=env,
-            secrets=sandbox_secrets(context),
+            secrets=sandbox_secrets(self, context),
             ready=Ready(path="/health", patience=300.0),
         )
 
@@ -320,10 +320,10 @@ class SandboxScript(JobScript):
         return variables
 
 
-def sandbox_secrets(context: Context) -> tuple[str, ...]:
+def sandbox_secrets(sandbox: SandboxScript | None, context: Context) -> tuple[str, ...]:
     """Return the variable of the token that keeps other users of a node out of the sandbox, where the submission has
     one."""
-    if TOKEN_VARIABLE in context.environ:
+    if sandbox is not None and TOKEN_VARIABLE in context.environ:
         return (TOKEN_VARIABLE,)
     return ()
 

@@ -114,7 +114,7 @@ def _command_groups(
     else:
         server = server_script(serve_spec(options, elsewhere=not cluster.properties.this_machine), options)
         name = options.policy_model_name
-    sandbox = sandbox_script(options) if options.with_sandbox else None
+    sandbox = sandbox_script(options)
     script = NemoGymRolloutsScript(
         config_paths=_config_paths(options),
         input_file=paths.path_in_job(options.input_file, "--input_file"),

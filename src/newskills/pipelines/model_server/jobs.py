@@ -96,7 +96,7 @@ def prepare(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> Prepa
     server = server_script(spec, options)
     if options.port:
         server.port = options.port
-    sandbox = sandbox_script(options) if options.with_sandbox else None
+    sandbox = sandbox_script(options)
     client = Command(server, container=container_of(server, options), name=SERVER, role="client")
     groups = groups_of(client, options, server=None, sandbox=sandbox, gpus=spec.num_gpus, nodes=spec.num_nodes)
     plan = Plan()

@@ -71,7 +71,7 @@ class OwnScript(BaseJobScript):
         if self.model is not None:
             env[MODEL_VARIABLE] = self.model
         keys = server_secrets(self.server, context)
-        secrets = sandbox_secrets(context) if self.sandbox is not None else ()
+        secrets = sandbox_secrets(self.sandbox, context)
         return replace(script, env=env, secrets=(*script.secrets, *keys, *secrets))
 
 
@@ -91,7 +91,7 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
     server = None
     if options.model and not options.server_address:
         server = server_script(serve_spec(options, elsewhere=not cluster.properties.this_machine), options)
-    sandbox = sandbox_script(options) if options.with_sandbox else None
+    sandbox = sandbox_script(options)
     script = OwnScript(
         inline,
         server=server,

@@ -166,9 +166,9 @@ def _dry_run_steps(spec: ImproveSpec) -> Iterator[Step]:
 def _describe_amount(stage: ImproveStage) -> str:
     """Describe how much the stage trains."""
     keys = stage.keys
-    length = counted(keys.steps, "step") if stage.method == "grpo" else f"{keys.epochs:g} epochs"
+    length = f"{keys.epochs:g} epochs"
+    if stage.method == "grpo":
+        length = counted(keys.steps, "step")
     if keys.samples:
-        problems = f"at most {keys.problems} problems × {counted(keys.samples, 'sample')}, "
-    else:
-        problems = ""
-    return f"{problems}{length}"
+        return f"at most {keys.problems} problems × {counted(keys.samples, 'sample')}, {length}"
+    return length
