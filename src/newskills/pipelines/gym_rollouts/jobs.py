@@ -36,7 +36,9 @@ def prepare(parsed: Parsed[GymRolloutsOptions], cluster: ClusterConfig) -> Prepa
     paths = paths_of(cluster, container, options)
     folder = paths.path_in_job(options.output_dir, "--output_dir")
     files = _rollout_files(options, folder)
-    left = files if options.rerun_done else _unfinished_files(files, paths, cluster)
+    left = files
+    if not options.rerun_done:
+        left = _unfinished_files(files, paths, cluster)
     if not left:
         print_note(f"nothing to do: all rollouts are already in {folder}")
         return None
