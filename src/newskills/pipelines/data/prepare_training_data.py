@@ -133,6 +133,9 @@ def _build_request(
     schema: Schema | None,
     compared: tuple[ComparedProblems, ...],
 ) -> BuildRequest:
+    examples = {}
+    if options.benchmark:
+        examples = example_sets(get_benchmark(options.benchmark))
     return BuildRequest(
         config=config,
         recipe=recipe.name,
@@ -141,7 +144,7 @@ def _build_request(
         ngram=options.decontaminate_ngram,
         share=options.decontaminate_share,
         workers=options.workers,
-        examples=example_sets(get_benchmark(options.benchmark)) if options.benchmark else {},
+        examples=examples,
         on_ray=EXECUTORS.properties(options.executor).uses_ray,
     )
 
@@ -163,15 +166,13 @@ def _input_sources(
         revision = next((source.get("revision") for source in laid.sources if source.get("revision")), "")
         origin = {"dataset": schema.name, "split": split, "licence": schema.licence, "revision": revision}
         yield InputSource(path=path, origin=origin)
+    name, origin = "", {}
+    if schema is not None:
+        name, origin = schema.name, {"licence": schema.licence}
     for files, graded in ((raw, schema is None), (ready, False)):
         for path in _expand_patterns(files):
-            yield InputSource(
-                path=path,
-                graded=graded,
-                schema=schema.name if schema else "",
-                origin={"licence": schema.licence} if schema else {},
-                rows=None if _is_plain(path) else partial(rows_of_file, path),
-            )
+            rows = None if _is_plain(path) else partial(rows_of_file, path)
+            yield InputSource(path=path, graded=graded, schema=name, origin=origin, rows=rows)
 
 
 def _is_plain(path: Path) -> bool:
@@ -256,9 +257,7 @@ def _dry_run(
 ) -> None:
     """Show what would be read and written, and the first row that would come out, where all files are here."""
     steps: list[Step] = []
-    fetched = schema is not None and config.input_files is None and config.preprocessed_dataset_files is None
-    if fetched:
-        assert schema is not None
+    if schema is not None and config.input_files is None and config.preprocessed_dataset_files is None:
         split = split_of(schema, options.split)
         place = split_file(schema, split, options.data_dir)
         steps.append(("reads" if place.is_file() else "fetches", place, f"{schema.name}, {schema.licence}"))

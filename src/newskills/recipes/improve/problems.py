@@ -103,9 +103,9 @@ def _training_pool(
 ) -> TrainingPool:
     """Return the stage's training pool, without what is almost like the `questions` that are evaluated on."""
     if stage.method == "grpo" and (stage.solutions or stage.examples):
+        what = "--solutions" if stage.solutions else "examples"
         raise ConfigError(
-            "GRPO trains on the model's own samples, so "
-            f"{'--solutions' if stage.solutions else 'examples'} has no effect.",
+            f"GRPO trains on the model's own samples, so {what} has no effect.",
             hint="Leave it out, or use --method=sft.",
         )
     if stage.needs_problems:
