@@ -178,9 +178,7 @@ class EvalPlanner:
     def _is_judged(self, name: str) -> bool:
         """Return whether a benchmark of that name has a judge. Raises UnknownNameError."""
         places = BenchmarkPlaces(None, root(optional_path(self._options.data_dir)))
-        return any(benchmark.judge is not None for benchmark in expand_benchmarks(
-                name, places)
-            )
+        return any(benchmark.judge is not None for benchmark in expand_benchmarks(name, places))
 
 
 def run_evaluation_server(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:
