@@ -106,7 +106,10 @@ def _with_judge(options: dict[str, Any]) -> dict[str, Any]:
             raise ConfigError(f"{key} is set twice: as an argument and by a Model.", hint="Leave out one of them.")
     words = [f"++{path}={text}" for path, text in setting_texts(judge.settings, "Model", SERVER)]
     keys = " ".join(part for part in (options.get(JUDGE_KEYS), shlex.join(words)) if part)
-    return {**options, JUDGE: judge.name, **server, **({JUDGE_KEYS: keys} if keys else {})}
+    expanded = {**options, JUDGE: judge.name, **server}
+    if keys:
+        expanded[JUDGE_KEYS] = keys
+    return expanded
 
 
 def _benchmark_names(value: Any, benchmarks: dict[str, Any]) -> Any:

@@ -252,8 +252,10 @@ def _describe_result(function: Function) -> str:
         if function.submits:
             return f"On a cluster: {submitted}. Else None."
         return "None."
-    last = f" On a cluster: {submitted}." if function.submits else ""
-    return f"{function.meaning}{last} None with `dry_run=True`."
+    meaning = function.meaning
+    if function.submits:
+        meaning += f" On a cluster: {submitted}."
+    return f"{meaning} None with `dry_run=True`."
 
 
 def _wrap_text(text: str, width: int = WIDTH) -> str:

@@ -63,10 +63,10 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
         """Parse `argv`, show help where asked, and run. Raises NewskillsError."""
         parsed = self.parse_words(argv)
         if parsed.help:
-            sys.stdout.write(
-                self.help(full=parsed.help == "all")
-                + (resolve_function(self.more_help)(parsed.more) if self.more_help else "")
-            )
+            text = self.help(full=parsed.help == "all")
+            if self.more_help:
+                text += resolve_function(self.more_help)(parsed.more)
+            sys.stdout.write(text)
             return 0
         self.check(parsed)
         work = resolve_function(self._work)

@@ -160,7 +160,9 @@ def module_of(name: str) -> str:
 
 def one_name(words: list[str]) -> list[str]:
     """Return `words` with the two words of a command made one name. Raises UnknownNameError."""
-    members = FAMILIES.get(words[0].replace("-", "_")) if words else None
+    members = None
+    if words:
+        members = FAMILIES.get(words[0].replace("-", "_"))
     if members is None:
         return words
     if len(words) > 1 and words[1] in members:

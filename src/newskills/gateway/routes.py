@@ -127,7 +127,9 @@ class SecretTasks:
 
     def task(self, request: HttpRequest, route: Route) -> GatewayTask:
         """Return the task of a request. Raises GatewayProblem: no token, an unknown one, or one of another task."""
-        keys = [*keys_in(request), *([request.headers[IDENTITY]] if IDENTITY in request.headers else [])]
+        keys = list(keys_in(request))
+        if IDENTITY in request.headers:
+            keys.append(request.headers[IDENTITY])
         by_key = [self._tasks[key] for key in keys if key in self._tasks]
         if route.prefix in self._tasks:
             by_key.insert(0, self._tasks[route.prefix])
@@ -161,7 +163,8 @@ class NamedTasks:
                 "authentication", "This gateway needs its token as the key.", status=401, final=True
             )
         names = {name for key in keys if self._token or ":" in key for name in key.partition(":")[2:] if name}
-        names |= {route.prefix} if route.prefix else set()
+        if route.prefix:
+            names.add(route.prefix)
         if len(names) > 1:
             raise GatewayProblem("permission", "Address and key name different tasks.", status=403, final=True)
         name = names.pop() if names else "default"

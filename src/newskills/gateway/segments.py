@@ -8,6 +8,7 @@ goes on from it, so branches, sub-agents and compacted histories are conversatio
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from msgspec import Struct
 
@@ -78,10 +79,13 @@ def conversation_row(log: GatewayLog, conversation: Conversation, identity: str)
         if exchange.reply:
             weights[exchange.reply] = int(place >= conversation.new_from)
     steps = list(reversed(list(log.steps(last.reply or last.prompt))))
-    messages = [
-        {**log.messages[node][1], **({"weight": weights[node]} if node in weights else {})} for node in steps
-    ]
-    text = log.messages[last.reply][1].get("content") if last.reply else ""
+    messages = [dict(log.messages[node][1]) for node in steps]
+    for node, message in zip(steps, messages, strict=True):
+        if node in weights:
+            message["weight"] = weights[node]
+    text: Any = ""
+    if last.reply:
+        text = log.messages[last.reply][1].get("content")
     row: Row = {
         "id": identity,
         "task": conversation.task,

@@ -259,16 +259,18 @@ def problem_of(error: NewskillsError) -> GatewayProblem:
     if isinstance(error, AuthError):
         return GatewayProblem("server", f"The gateway cannot use its model: {error}", status=502, final=True)
     if isinstance(error, BadRequestError):
-        return GatewayProblem(
-            "request", str(error), status=status if status in (400, 413, 422) else 400, final=True
-        )
+        if status not in (400, 413, 422):
+            status = 400
+        return GatewayProblem("request", str(error), status=status, final=True)
     if isinstance(error, UserError):  # a setting of the program's that the backend cannot honour
         return GatewayProblem("request", str(error), status=400, final=True)
     if status in (503, 529):
         return GatewayProblem("overloaded", str(error), status=status)
     if not error.retryable:
         return GatewayProblem("server", str(error), status=502, final=True)
-    return GatewayProblem("server", str(error), status=status if status and status >= 500 else 502)
+    if status is None or status < 500:
+        status = 502
+    return GatewayProblem("server", str(error), status=status)
 
 
 def _read_program(request: HttpRequest, route: Route, task: GatewayTask) -> ProgramRequest:

@@ -83,10 +83,10 @@ def join_text_parts(parts: list[Row]) -> str | list[Row]:
 
 def image_part(url: str, detail: Any = None) -> Row:
     """Return an image as a part of a message."""
-    return {
-        "type": "image_url",
-        "image_url": {"url": url, **({"detail": detail} if isinstance(detail, str) else {})},
-    }
+    image = {"url": url}
+    if isinstance(detail, str):
+        image["detail"] = detail
+    return {"type": "image_url", "image_url": image}
 
 
 def tool_definition(name: Any, description: Any, schema: Any, where: str) -> Row:
@@ -115,8 +115,10 @@ def join_system_messages(messages: list[Message]) -> list[Message]:
         if message.role != "system" or not isinstance(message.content, str):
             break
         leading.append(message.content)
-    first = [Message(role="system", content="\n\n".join(filter(None, leading)))] if leading else []
-    return [*first, *map(_said_by_user, messages[len(leading) :])]
+    joined = [*map(_said_by_user, messages[len(leading) :])]
+    if leading:
+        joined.insert(0, Message(role="system", content="\n\n".join(filter(None, leading))))
+    return joined
 
 
 def _said_by_user(message: Message) -> Message:

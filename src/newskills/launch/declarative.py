@@ -314,7 +314,9 @@ def _command_workdir(command: Command) -> str | None:
         raise ConfigError(f"Command '{command.name}' cannot both avoid and force the packaged code.")
     if command.force_nemo_run_code:
         return None
-    return command.workdir or ("/" if command.avoid_nemo_run_code else None)
+    if not command.workdir and command.avoid_nemo_run_code:
+        return "/"
+    return command.workdir or None
 
 
 def _group_hardware(group: CommandGroup) -> HardwareConfig:

@@ -216,8 +216,9 @@ def _script_head(scene: _CommandContext) -> str:
         f"export {name}={quote_for_bash(value)}"
         for name, value in sorted(scene.place.environment(command).items())
     ]
-    export_lines = ["", *exports] if exports else []
-    return "\n".join(lines + export_lines) + "\n"
+    if exports:
+        lines += ["", *exports]
+    return "\n".join(lines) + "\n"
 
 
 def _port_lines(scene: _CommandContext) -> str:
@@ -256,9 +257,12 @@ def _wait_lines(scene: _CommandContext) -> list[str]:
         lines.append(f"{scene.variables[component]}_{attribute}={value}\n")
     others = dict.fromkeys(name for name, attribute in refs if name != own and attribute not in LOCAL)
     waits = [_await_line(scene, component) + _remember_line(scene, component) for component in others]
-    variable_lines = ["".join(lines)] if lines else []
-    await_lines = [read_bash_resource("await"), "\n".join(waits)] if waits else []
-    return variable_lines + await_lines
+    sections = []
+    if lines:
+        sections.append("".join(lines))
+    if waits:
+        sections += [read_bash_resource("await"), "\n".join(waits)]
+    return sections
 
 
 def _await_line(scene: _CommandContext, component: str) -> str:
@@ -266,8 +270,10 @@ def _await_line(scene: _CommandContext, component: str) -> str:
     if ready is None:
         return f"await {component} {PORT_PATIENCE:.0f}\n"
     status = "'[1-4]??'" if ready.any_answer else "200"
-    offset = f" {ready.offset}" if ready.offset else ""
-    return f"await {component} {ready.patience:.0f} {quote_for_bash(ready.path)} {status}{offset}\n"
+    line = f"await {component} {ready.patience:.0f} {quote_for_bash(ready.path)} {status}"
+    if ready.offset:
+        line += f" {ready.offset}"
+    return f"{line}\n"
 
 
 def _remember_line(scene: _CommandContext, component: str, *, meets: bool = False) -> str:

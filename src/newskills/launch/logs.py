@@ -55,15 +55,16 @@ def log_files(experiment: Experiment, job: str | None, command: str | None) -> l
         raise ConfigError(
             f"No job of '{experiment.id}' has a command '{command}'{suggest(command, command_names)}"
         )
-    names = [(job, name) for job in jobs for name in (*job.commands, JOB_LOG) if command in (None, name)]
-    return [
-        (
-            "/".join(([job.name] if len(jobs) > 1 else []) + ([name] if command is None else [])),
-            _log_patterns(job, name),
-        )
-        for job, name in names
-        if name in job.commands or name == JOB_LOG
-    ]
+    names = [(record, name) for record in jobs for name in (*record.commands, JOB_LOG) if command in (None, name)]
+    files = []
+    for record, name in names:
+        label = []
+        if len(jobs) > 1:
+            label.append(record.name)
+        if command is None:
+            label.append(name)
+        files.append(("/".join(label), _log_patterns(record, name)))
+    return files
 
 
 def chosen_jobs(experiment: Experiment, job: str | None) -> list[JobRecord]:

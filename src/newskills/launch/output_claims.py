@@ -50,9 +50,9 @@ class OutputClaims:
     def lock_folders(self) -> Iterator[None]:
         """Lock the folders of outputs, so that other submissions into them wait. Raises StorageError."""
         with contextlib.ExitStack() as stack:
-            files = () if self._read_only else self._files
-            for file in files:
-                stack.enter_context(waiting_lock(file.with_name(f"{file.name}.lock"), "A folder of outputs"))
+            if not self._read_only:
+                for file in self._files:
+                    stack.enter_context(waiting_lock(file.with_name(f"{file.name}.lock"), "A folder of outputs"))
             yield
 
     def busy_files(self, look: Look) -> dict[str, UnfinishedJob]:
@@ -81,8 +81,9 @@ class OutputClaims:
             _write_names(file, [*_file_words(file), experiment])
 
     def _forget(self, names: Collection[str]) -> None:
-        files = self._files if names and not self._read_only else ()
-        for file in files:
+        if not names or self._read_only:
+            return
+        for file in self._files:
             _write_names(file, [name for name in _file_words(file) if name not in names])
 
 

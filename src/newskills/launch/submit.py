@@ -233,11 +233,13 @@ def _unfinished_handles(name: str, context: _SubmissionContext, executor: Execut
     if not experiments:
         if _is_handle(name, executor):
             return (name,)
-        known_names = [] if meant else context.records.names()
-        why = "None of its jobs was submitted. " if meant else ""
-        raise UnknownNameError(
-            "experiment to run after", name, known_names, hint=f"{why}--allow_missing_dependency submits anyway."
-        )
+        known_names: Sequence[str] = []
+        hint = "--allow_missing_dependency submits anyway."
+        if meant:
+            hint = f"None of its jobs was submitted. {hint}"
+        else:
+            known_names = context.records.names()
+        raise UnknownNameError("experiment to run after", name, known_names, hint=hint)
     elsewhere = [
         experiment
         for experiment in experiments

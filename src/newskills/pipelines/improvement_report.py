@@ -40,7 +40,8 @@ def _report_blocks(spec: ImproveSpec, improvement: Improvement) -> Iterator[Bloc
     yield Table([COST_HEAD, *_cost_rows(rounds, stage_seconds(spec.output_dir))])
     yield Heading("Why")
     for record in rounds:
-        yield Paragraph(f"{record.name}, {'kept' if record.kept else 'not kept'}: {record.why}.")
+        outcome = "kept" if record.kept else "not kept"
+        yield Paragraph(f"{record.name}, {outcome}: {record.why}.")
     yield Paragraph(
         f"A round is kept where p is below the level of its test and no guard may have lost {spec.margin:g} points or "
         f"more against the initial model. The levels of all tests add up to {spec.keys.alpha:g}."
@@ -119,9 +120,12 @@ def _curve_blocks(rounds: list[RoundRecord]) -> Iterator[Block]:
     tested = [(record, record.test) for record in rounds if record.test is not None]
     if not tested:
         return
-    kept = [(0.0, tested[0][1].before)]
+    score = tested[0][1].before
+    kept = [(0.0, score)]
     for record, test in tested:
-        kept.append((float(record.round), test.after if record.kept else kept[-1][1]))
+        if record.kept:
+            score = test.after
+        kept.append((float(record.round), score))
     candidates = [(float(record.round), test.after) for record, test in tested]
     caption = ", ".join(f"{value:.1f} % after round {number:g}" for number, value in kept)
     series = [Series("kept model", kept), Series("candidate", candidates)]

@@ -245,7 +245,9 @@ def _host_there(options: ModelOptions, overrides: Mapping[str, Text], kind: str,
         return _make_serve_spec(options, kind, model, _first_value(options.server_gpus) or 0)
     if kind not in SERVERS or named or options.server_gpus:
         return _host_here(options, overrides, kind, model)
-    gpus = visible_gpus() if cluster_of(options).properties.this_machine else 0
+    gpus = 0
+    if cluster_of(options).properties.this_machine:
+        gpus = visible_gpus()
     if not gpus:
         raise _no_server(kind, model, "No address and no number of GPUs is given")
     _say_all_gpus(model, gpus)

@@ -66,7 +66,9 @@ def plan_command(parsed: Parsed[Options]) -> CommandPlan:
         return CommandPlan(text.getvalue(), ())
     with redirect_stderr(io.StringIO()):  # its notes were shown above
         ready = resolve_function(command.prepare)(planned, cluster_of(planned.options))
-    return CommandPlan(text.getvalue(), () if ready is None else ready.submission.pipeline.jobs)
+    if ready is None:
+        return CommandPlan(text.getvalue(), ())
+    return CommandPlan(text.getvalue(), ready.submission.pipeline.jobs)
 
 
 def run(parsed: Parsed[Options]) -> int:

@@ -125,7 +125,9 @@ class ChatStream(BlockStream):
     def growth(self, block: ReplyBlock, text: str) -> bytes:
         if block.kind == "call":
             return self._chunk({"tool_calls": [{"index": block.call, "function": {"arguments": text}}]})
-        return self._chunk({"reasoning_content" if block.kind == "reasoning" else "content": text})
+        if block.kind == "reasoning":
+            return self._chunk({"reasoning_content": text})
+        return self._chunk({"content": text})
 
     def ending(self, reply: Reply) -> bytes:
         wire = self.head.request.wire

@@ -236,11 +236,13 @@ def _format_logprobs(logprobs: Logprobs) -> Row:
 
 def _read_messages(body: Row, request: ProgramRequest) -> list[Message]:
     messages: list[Message] = []
-    text = _read_system(_get_field(body, "systemInstruction"))
-    messages += [Message(role="system", content=text)] if text else []
+    if text := _read_system(_get_field(body, "systemInstruction")):
+        messages.append(Message(role="system", content=text))
     calls = _Calls()
     contents = body.get("contents")
-    for item in shapes.read_rows([contents] if isinstance(contents, dict) else contents, "contents"):
+    if isinstance(contents, dict):
+        contents = [contents]
+    for item in shapes.read_rows(contents, "contents"):
         parts = shapes.read_rows(item.get("parts"), "a content's parts")
         if item.get("role") == "model":
             messages.append(_model_turn(parts, calls, request))
@@ -294,7 +296,8 @@ def _model_turn(parts: list[Row], calls: _Calls, request: ProgramRequest) -> Mes
         if (function_call := _get_field(part, "functionCall")) is not None:
             made.append(calls.add(shapes.read_row(function_call, "functionCall")))
         elif isinstance(part.get("text"), str):
-            (thoughts if part.get("thought") is True else texts).append(part["text"])
+            kind = thoughts if part.get("thought") is True else texts
+            kind.append(part["text"])
         else:
             request.note(f"dropped a part with {', '.join(sorted(part))[:100]}")
     return Message(
@@ -381,7 +384,9 @@ def _json_schema(value: Any, depth: int = 0) -> Any:
     }
     kind = converted.get("type")
     if isinstance(kind, str):
-        converted["type"] = [kind.lower(), "null"] if value.get("nullable") is True else kind.lower()
+        converted["type"] = kind.lower()
+        if value.get("nullable") is True:
+            converted["type"] = [kind.lower(), "null"]
     return converted
 
 
@@ -403,10 +408,13 @@ def _read_tool_choice(body: Row) -> tuple[ToolChoice, list[str]]:
     mode = shapes.read_text(calling.get("mode"), "functionCallingConfig.mode").upper() or "AUTO"
     names = shapes.read_texts(_get_field(calling, "allowedFunctionNames"), "allowedFunctionNames")
     if mode == "ANY":
-        return ToolChoice(mode="any", name=names[0] if len(names) == 1 else ""), names
-    if mode not in AUTOMATIC and mode != "NONE":
+        only = names[0] if len(names) == 1 else ""
+        return ToolChoice(mode="any", name=only), names
+    if mode == "NONE":
+        return ToolChoice(mode="none"), names
+    if mode not in AUTOMATIC:
         raise bad_request(f"functionCallingConfig.mode: '{mode[:100]}' is not supported.")
-    return ToolChoice(mode="none" if mode == "NONE" else "auto"), names
+    return ToolChoice(mode="auto"), names
 
 
 def _get_field(value: Row, name: str) -> Any:

@@ -396,7 +396,7 @@ def _read_part(block: Row, request: ProgramRequest) -> Row | None:
 
 def _read_tool_choice(value: Row) -> ToolChoice:
     alone = value.get("disable_parallel_tool_use")
-    parallel = None if not isinstance(alone, bool) else not alone
+    parallel = not alone if isinstance(alone, bool) else None
     kind = value.get("type", "auto")
     if kind in ("auto", "none", "any"):
         return ToolChoice(mode=kind, parallel=parallel)

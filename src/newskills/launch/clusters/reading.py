@@ -96,7 +96,9 @@ def error_sentence(error: msgspec.ValidationError, where: str) -> str:
     """Describe `error` for people, without the value, which may be private."""
     text = str(error)
     place = PLACE_PATTERN.search(text)
-    path = re.sub(r"\[\.\.\.\]", ".…", place["path"]) if place else ""
+    path = ""
+    if place:
+        path = re.sub(r"\[\.\.\.\]", ".…", place["path"])
     text = PLACE_PATTERN.sub("", text)
     if match := _TYPE_ERROR.search(text):
         wanted = " or ".join(_WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null")

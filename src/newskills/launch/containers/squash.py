@@ -82,12 +82,14 @@ def plan_squash(
     references = {image: parse_image(image) for image in wanted if not is_file(image)}
     digests = {image: digest_of(reference) if ask else reference.digest for image, reference in references.items()}
     squash_files = _list_squash_files(place, shell, sorted({reference.stem for reference in references.values()}))
-    return [
-        _plan_import(references[image], digests[image], squash_files, place, force=force)
-        if image in references
-        else Squash(image=image, action="as-is", path=image, why="it is already a file")
-        for image in wanted
-    ]
+    plans = []
+    for image in wanted:
+        if image in references:
+            plan = _plan_import(references[image], digests[image], squash_files, place, force=force)
+        else:
+            plan = Squash(image=image, action="as-is", path=image, why="it is already a file")
+        plans.append(plan)
+    return plans
 
 
 def import_images(
@@ -104,8 +106,10 @@ def import_images(
     Raises RemoteError with command and output of an import that failed.
     """
     for plan in plans:
-        reused = f": {plan.path}" if plan.action == "reuse" else ""
-        say(f"{plan.image}: {plan.why}" + reused)
+        line = f"{plan.image}: {plan.why}"
+        if plan.action == "reuse":
+            line += f": {plan.path}"
+        say(line)
     work = [plan for plan in plans if plan.action == "import"]
     for start in range(0, len(work), AT_ONCE):
         _run_imports(work[start : start + AT_ONCE], place, shell, force=force, say=say)
@@ -114,17 +118,15 @@ def import_images(
 
 def srun_words(place: SquashPlace) -> list[str]:
     """Return the options of the single step that imports."""
-    return [
-        "--job-name=newskills-squash",
-        *([f"--account={place.account}"] if place.account else []),
-        *([f"--partition={place.partition}"] if place.partition else []),
-        "--nodes=1",
-        "--ntasks=1",
-        *([f"--gpus-per-node={place.gpus}"] if place.gpus else []),
-        f"--time={place.time_limit}",
-        "--export=ALL",
-        "--unbuffered",
-    ]
+    words = ["--job-name=newskills-squash"]
+    if place.account:
+        words.append(f"--account={place.account}")
+    if place.partition:
+        words.append(f"--partition={place.partition}")
+    words += ["--nodes=1", "--ntasks=1"]
+    if place.gpus:
+        words.append(f"--gpus-per-node={place.gpus}")
+    return [*words, f"--time={place.time_limit}", "--export=ALL", "--unbuffered"]
 
 
 def _plan_import(

@@ -172,8 +172,7 @@ class Containers(Processes):
     def _mounts(self, command: Command, containers: Mapping[str, str]) -> Sequence[Mount]:
         if command.name not in containers:
             return ()
-        mounts = self.cluster.mounts if command.mounts is None else command.mounts
-        return parse_mounts(mounts)
+        return parse_mounts(self.cluster.mounts_of(command))
 
     def _volumes(self, command: Command, folder: JobFolder) -> list[str]:
         mounts = self._mounts(command, {command.name: ""})

@@ -138,12 +138,13 @@ class Slurm(SlurmPlace):
         states = {}
         for handle in handles:
             mark = marks.get(handle, "")
-            words = [
-                records_by_id[slurm_id].word(mark) if slurm_id in records_by_id else "unknown"
-                for slurm_id in slurm_ids(handle)
-            ]
-            state = chain_state(words)
-            states[handle] = (marked_state(mark) or state) if state == "unknown" else state
+            words = []
+            for slurm_id in slurm_ids(handle):
+                record = records_by_id.get(slurm_id)
+                words.append("unknown" if record is None else record.word(mark))
+            states[handle] = chain_state(words)
+            if states[handle] == "unknown":
+                states[handle] = marked_state(mark) or "unknown"
         return states
 
     def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
@@ -194,22 +195,24 @@ class Slurm(SlurmPlace):
         tasks = [slurm_id for slurm_id in ids if "_" in slurm_id]
         # Of an array with no task of its own record, `--state=PENDING` removes all tasks whichever is named; what is
         # held has one.
-        hold = "".join(f"hold {slurm_id}\n" for slurm_id in tasks)
-        *_, waiting, running, _ = self._shell.run_all(
-            [
-                *([ShellCall(argv=("scontrol",), stdin=hold)] if tasks else []),
-                ShellCall(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
-                ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
-                ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=URG", *ids)),
-            ]
-        )
+        calls = [
+            ShellCall(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
+            ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
+            ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=URG", *ids)),
+        ]
+        if tasks:
+            hold = "".join(f"hold {slurm_id}\n" for slurm_id in tasks)
+            calls.insert(0, ShellCall(argv=("scontrol",), stdin=hold))
+        *_, waiting, running, _ = self._shell.run_all(calls)
         for ran in (waiting, running):
             if ran.code == 127 or "denied" in ran.err:
                 raise slurm_error("scancel", ran, self._shell)
 
     def _active_states(self, handles: Sequence[str]) -> dict[str, str]:
         """Handle → state, of those that have not ended. Raises ConfigError for one that nobody knows."""
-        states = self.state(handles) if handles else {}
+        if not handles:
+            return {}
+        states = self.state(handles)
         if unknown := [handle for handle, state in states.items() if state == "unknown"]:
             raise ConfigError(f"Slurm does not know job {', '.join(unknown)}, so no job can wait for it.")
         kind = self.cluster.dependency_type

@@ -88,8 +88,9 @@ class SlurmPlace:
         if any(_wants_mpi(group, command) for group in job.groups for command in group.commands):
             lines += ["", *_MPI.splitlines()]
         lines += ["", *_MAKE_ROOM.splitlines(), "", *_run_step()]
-        limit_lines = ["", *_ONLY_AFTER_LIMIT.splitlines()] if job.copies else []
-        return lines + limit_lines
+        if job.copies:
+            lines += ["", *_ONLY_AFTER_LIMIT.splitlines()]
+        return lines
 
     def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
         hardware, script = job.groups[group].hardware, command.script
@@ -129,7 +130,9 @@ class SlurmPlace:
             if folder.code:
                 return CODE
             return ""
-        return folder.code or ("" if self.cluster.ssh_tunnel else os.getcwd())
+        if folder.code or self.cluster.ssh_tunnel:
+            return folder.code
+        return os.getcwd()
 
     def host(self, job: Job, group: int) -> Variable:
         return Variable("SLURMD_NODENAME")
@@ -161,7 +164,9 @@ class SlurmPlace:
         if exclusive is None:
             exclusive = not hardware.num_gpus and partition is not None and partition == cluster.cpu_partition
         tasks = max([hardware.num_tasks, *(command.script.tasks_per_node for command in group.commands)])
-        gpus = hardware.num_gpus if not cluster.disable_gpus_per_node else 0
+        gpus = None
+        if hardware.num_gpus and not cluster.disable_gpus_per_node:
+            gpus = str(hardware.num_gpus)
         fields = {
             "job-name": f"{cluster.job_name_prefix}{self._experiment}-{job.name}"[:MAX_NAME_CHARS],
             "partition": partition,
@@ -171,7 +176,7 @@ class SlurmPlace:
             "time-min": hardware.time_min,
             "nodes": str(hardware.num_nodes),
             "ntasks-per-node": str(tasks),
-            "gpus-per-node": str(gpus) if gpus else None,
+            "gpus-per-node": gpus,
             "exclusive": "" if exclusive else None,
             "mail-type": cluster.mail_type,
             "mail-user": cluster.mail_user,
@@ -186,8 +191,9 @@ class SlurmPlace:
     def _partition(self, group: CommandGroup) -> str | None:
         if group.hardware.partition:
             return group.hardware.partition
-        partition = None if group.hardware.num_gpus else self.cluster.cpu_partition
-        return partition or self.cluster.partition
+        if not group.hardware.num_gpus and self.cluster.cpu_partition:
+            return self.cluster.cpu_partition
+        return self.cluster.partition
 
     def _limit(self, group: CommandGroup) -> str:
         """Return the user's time limit, or the config's: that of the partition, else its default, cut to what the
@@ -204,8 +210,8 @@ class SlurmPlace:
         return wanted
 
     def _container(self, command: Command, image: str, folder: JobFolder, *, first: Sequence[str]) -> list[str]:
-        texts = self.cluster.mounts if command.mounts is None else command.mounts
-        mounts = [*map(str, parse_mounts(texts)), pyxis.mount(folder.path, folder.path)]
+        mounts = [*map(str, parse_mounts(self.cluster.mounts_of(command)))]
+        mounts.append(pyxis.mount(folder.path, folder.path))
         if not PurePosixPath(folder.logs).is_relative_to(folder.path):
             mounts.append(pyxis.mount(folder.logs, folder.logs))
         if folder.code:
@@ -221,10 +227,11 @@ def sbatch_lines(groups: Sequence[Options]) -> list[str]:
         if number:
             lines.append("#SBATCH hetjob")
             options = {name: value for name, value in options.items() if name not in JOB_OPTIONS}
-        lines += [
-            f"#SBATCH --{name}" + (f"={_quote_for_sbatch(value)}" if value else "")
-            for name, value in options.items()
-        ]
+        for name, value in options.items():
+            line = f"#SBATCH --{name}"
+            if value:
+                line += f"={_quote_for_sbatch(value)}"
+            lines.append(line)
     return lines
 
 

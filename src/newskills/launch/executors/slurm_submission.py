@@ -55,9 +55,13 @@ def group_alike_jobs(
     for number, job in enumerate(jobs):
         levels.append(max((levels[numbers[name]] + 1 for name in job.needs), default=0))
         groups = requests[number]
-        same = tuple((name, value) for name, value in groups[0].items() if name not in _OWN_OPTIONS)
-        waits = (bool(job.needs or job.after),) if any_end else (job.needs, job.after)
-        key = (levels[number], same, job.job.copies, waits) if len(groups) == 1 else (levels[number], number)
+        key: object = (levels[number], number)
+        if len(groups) == 1:
+            same = tuple((name, value) for name, value in groups[0].items() if name not in _OWN_OPTIONS)
+            waits: object = (job.needs, job.after)
+            if any_end:
+                waits = bool(job.needs or job.after)
+            key = (levels[number], same, job.job.copies, waits)
         groups_alike.setdefault(key, []).append(number)
     return sorted(groups_alike.values(), key=lambda some: levels[some[0]])
 
@@ -69,9 +73,11 @@ def array_batches(groups: Sequence[Sequence[int]], size: int) -> list[ArrayBatch
     for group in groups:
         for start in range(0, len(group), size):
             some = tuple(group[start : start + size])
-            batch = ArrayBatch(some, arrays) if len(some) > 1 else ArrayBatch(some)
-            batch_list.append(batch)
-            arrays += len(some) > 1
+            if len(some) == 1:
+                batch_list.append(ArrayBatch(some))
+            else:
+                batch_list.append(ArrayBatch(some, arrays))
+                arrays += 1
     return batch_list
 
 
@@ -140,8 +146,10 @@ class SlurmSubmission:
             words = (
                 f"task {number} {index} {batch.array} {quote_for_bash(folder.path)} {quote_for_bash(folder.logs)}"
             )
-            remark = " differs" if differ else ""
-            lines.append(f"{words} {needs[number]}" + remark)
+            line = f"{words} {needs[number]}"
+            if differ:
+                line += " differs"
+            lines.append(line)
         return [*lines, "narrow"]
 
     def _needs(self, *jobs: PendingJob) -> str:

@@ -118,11 +118,12 @@ class RemoteMachine:
         """
         if not source.exists():
             raise DataError(f"There is no {source} to copy.")
-        parent = target if source.is_dir() else os.path.dirname(target)
+        parent, ending = os.path.dirname(target), ""
+        if source.is_dir():
+            parent, ending = target, "/"
         made = self.run(["mkdir", "-p", "--", parent])
         if made.code != 0:
             raise StorageError(f"Cannot create the folder {parent} on {self.name}: {last_line(made.err)}")
-        ending = "/" if source.is_dir() else ""
         return self._rsync(f"{source}{ending}", f"{self._rsync_host}:{target}{ending}")
 
     def get(self, source: str, target: Path) -> CopyResult:
@@ -133,8 +134,9 @@ class RemoteMachine:
         kind = self.run(["bash", "-c", "if [[ -d $1 ]]; then echo folder; else [[ -e $1 ]]; fi", "bash", source])
         if kind.code != 0:
             raise DataError(f"There is no {source} on {self.name}.")
-        ending = "/" if kind.out else ""
-        made_folder = target if ending else target.parent
+        made_folder, ending = target.parent, ""
+        if kind.out:
+            made_folder, ending = target, "/"
         made_folder.mkdir(parents=True, exist_ok=True)
         return self._rsync(f"{self._rsync_host}:{source}{ending}", f"{target}{ending}")
 
@@ -401,15 +403,18 @@ def _bash_line(call: ShellCall) -> str:
     """Return `call` as one line of bash; the builtins keep texts and secrets out of any argv."""
     if not call.argv:
         raise ConfigError("There is nothing to run.")
-    parts = [f"cd -- {_quote_word(call.folder)}"] if call.folder else []
+    parts = []
+    if call.folder:
+        parts.append(f"cd -- {_quote_word(call.folder)}")
     for name, value in call.secrets.items():
         if not is_variable(name):
             raise ConfigError(f"'{name}' is not the name of a variable.")
         parts.append(f"export {name}={_quote_word(value)}")
     parts.append("exec -- " + " ".join(map(_quote_word, call.argv)))
-    feed = f"printf %s {_quote_word(call.stdin)} | " if call.stdin else ""
-    no_input = "" if call.stdin else " </dev/null"
-    return f"{feed}( {' && '.join(parts)} )" + no_input
+    line = f"( {' && '.join(parts)} )"
+    if call.stdin:
+        return f"printf %s {_quote_word(call.stdin)} | {line}"
+    return f"{line} </dev/null"
 
 
 def _quote_word(text: str) -> str:

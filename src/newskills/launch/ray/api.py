@@ -97,9 +97,9 @@ class RayApi:
         headers = {"Content-Type": "application/json", **self._token()}
         try:
             with self._dashboard_address() as (host, port):
-                tls_suffix = "s" if self._tls else ""
+                protocol = "https" if self._tls else "http"
                 host_text = f"[{host}]" if ":" in host else host
-                address = f"http{tls_suffix}://{host_text}:{port}"
+                address = f"{protocol}://{host_text}:{port}"
                 with open_url(
                     f"{address}{self._path}{path}",
                     method=method,

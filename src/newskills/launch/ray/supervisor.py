@@ -213,8 +213,9 @@ class RaySupervisor:
         for need in job.needs:
             if self.names[need].ended and self._is_forbidden_by(self.names[need].state):
                 return f"its dependency {need} is {self.names[need].state}"
-        folders = job.after if time.monotonic() - job.looked > LOOK_AROUND else ()
-        for folder in folders:
+        if time.monotonic() - job.looked <= LOOK_AROUND:
+            return ""
+        for folder in job.after:
             word = _read_state(folder).partition(" (")[0]
             if has_ended(word) and self._is_forbidden_by(word):
                 return f"its dependency {folder} is {word}"
@@ -233,13 +234,15 @@ class RaySupervisor:
             self._handle_failure(job, error)
             return
         job.began, job.warned, job.overdue = time.monotonic(), False, False
-        first_node = {FIRST_NODE: address} if job.more else {}
-        variables = {**self.secrets, **first_node}
+        variables, line = dict(self.secrets), f"{job.name} runs on {node}"
+        if job.more:
+            variables[FIRST_NODE] = address
+            line += f" and {len(job.more)} more"
         job.run = job.runner.run.remote(variables)
         job.follows = [follower.run.remote(variables) for follower in job.followers]
-        more = f" and {len(job.more)} more" if job.more else ""
-        life = f", life {job.life}" if job.life > 1 else ""
-        _print_line(f"{job.name} runs on {node}{more}" + life)
+        if job.life > 1:
+            line += f", life {job.life}"
+        _print_line(line)
         job.become("running")
 
     def _handle_end(self, job: RayJob) -> None:
@@ -265,8 +268,10 @@ class RaySupervisor:
             job.close(75, "time", "it did not stop in time")
         else:
             job.become(STATE_OF_WORD[word])
-            reason = f": {why}" if why else ""
-            _print_line(f"{job.name} {word}, exit code {code}" + reason)
+            line = f"{job.name} {word}, exit code {code}"
+            if why:
+                line += f": {why}"
+            _print_line(line)
 
     def _handle_follower(self, job: RayJob, ref: Any) -> None:
         """Handle the end or the loss of one of its further nodes."""
@@ -307,8 +312,7 @@ class RaySupervisor:
             if time.monotonic() - job.looked > LOOK_AROUND:
                 job.looked = time.monotonic()
                 missing = _missing_resources(job.nodes, self._nodes)
-                state = f"pending ({missing})" if missing else "pending (resources)"
-                job.become(state)
+                job.become(f"pending ({missing or 'resources'})")
             return
         ran = time.monotonic() - job.began
         if ran > job.seconds - job.warning and not job.warned:

@@ -67,7 +67,7 @@ class ModelClientScript(JobScript):
         argv += _option_words(self.wandb_parameters or {}, "wandb_")
         argv += _split_words(self.extra_arguments)
         keys = dict.fromkeys(name for server in self.servers for name in server_secrets(server, context))
-        secrets = (*keys, *(sandbox_secrets(context) if self.sandbox else ()))
+        secrets = (*keys, *sandbox_secrets(self.sandbox, context))
         setup = [self.installation_command or ""]
         if self.requirements:
             setup.append(shlex.join([context.python, "-m", "pip", "install", *self.requirements]))
@@ -205,9 +205,10 @@ def _option_words(values: Mapping[str, Any], prefix: str = "") -> list[Word]:
     words: list[Word] = []
     for name, value in values.items():
         option = name if name.startswith(prefix) else f"{prefix}{name}"
-        if isinstance(value, bool):
-            switch = f"--{option}" if value else f"--no_{option}"
-            words.append(switch)
+        if value is True:
+            words.append(f"--{option}")
+        elif value is False:
+            words.append(f"--no_{option}")
         elif value is not None:
             words.append(f"--{option}={value}")
     return words
@@ -237,5 +238,5 @@ def wrap_command(argv: Sequence[Word], before: str | None, after: str | None) ->
     """Wrap `argv` between two shell texts; the first failure ends it all. The words themselves are in no text."""
     if not before and not after:
         return tuple(argv)
-    text = "\n".join(["set -e", *([before] if before else []), '"$@"', *([after] if after else [])])
+    text = "\n".join(filter(None, ["set -e", before, '"$@"', after]))
     return ("bash", "-c", text, "bash", *argv)

@@ -52,7 +52,11 @@ def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedS
     conversion = _conversion_of(options)
     conversion.check()
     own = conversion.pair in OWN
-    container = options.container or (main_container(options) if own else conversion.container)
+    if own:
+        usual_container, gpus = main_container(options), 0
+    else:
+        usual_container, gpus = conversion.container, options.num_gpus
+    container = options.container or usual_container
     paths = paths_of(cluster, container, options)
     if conversion.convert_from == "megatron" and not conversion.of_nemo_rl and conversion.hf_model_name:
         conversion = replace(conversion, hf_model_name=_model_in_job(conversion.hf_model_name, paths))
@@ -62,10 +66,10 @@ def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedS
         output_model=paths.path_in_job(options.output_model, "--output_model"),
     )
     command = Command(_conversion_script(conversion, options, own=own), container=container, name=MAIN)
-    logs = None if options.log_dir else f"{os.path.dirname(paths.host_path(conversion.output_model))}/{LOGS}"
-    group = CommandGroup(
-        [command], hardware=hardware_of(options, gpus=0 if own else options.num_gpus), name=MAIN, log_dir=logs
-    )
+    logs = None
+    if not options.log_dir:
+        logs = f"{os.path.dirname(paths.host_path(conversion.output_model))}/{LOGS}"
+    group = CommandGroup([command], hardware=hardware_of(options, gpus=gpus), name=MAIN, log_dir=logs)
     plan = Plan()
     name = options.expname or NAME
     visible = [path for path in (conversion.input_model, conversion.output_model) if path.startswith("/")]
@@ -125,8 +129,10 @@ def _conversion_script(conversion: Conversion, options: ConvertOptions, *, own: 
             f"--target={conversion.output_model}",
             f"--project={conversion.project}",
         ]
-        words += [f"--plain={nemo_rl.WEIGHTS}"] if conversion.convert_from == "dcp" else []
-        words += [f"--model={conversion.hf_model_name}"] if conversion.hf_model_name else []
+        if conversion.convert_from == "dcp":
+            words.append(f"--plain={nemo_rl.WEIGHTS}")
+        if conversion.hf_model_name:
+            words.append(f"--model={conversion.hf_model_name}")
         if options.max_position_embeddings is not None:
             words.append(f"--max-position-embeddings={options.max_position_embeddings}")
         return InsideScript(conversion.words(), module=HARVEST, options=words, installation_command=before)

@@ -137,12 +137,16 @@ def _check_mirror(options: MirrorOptions) -> MirrorFolder:
         raise ConfigError("Which folder?", hint="ns mirror check /data/mirror, or set NEWSKILLS_MIRROR.")
     folder = Path(place).expanduser()
     bar = ProgressBar()
-    check = check_mirror(folder, progress=lambda path, done, total: bar.draw(done / total if total else 0.0, path))
+    check = check_mirror(folder, progress=lambda path, done, total: bar.draw(done / (total or 1), path))
     for problem in check.problems:
         bar.line(f"error: {problem}", sys.stderr)
     if check.unlisted:
-        shown = ", ".join(check.unlisted[:3]) + (", …" if len(check.unlisted) > 3 else "")
-        bar.line(f"note: {len(check.unlisted)} files are not listed: {shown}", sys.stderr)
-    state = f"{len(check.problems)} differ from the manifest" if check.problems else "all are intact"
+        shown = [*check.unlisted[:3]]
+        if len(check.unlisted) > len(shown):
+            shown.append("…")
+        bar.line(f"note: {len(check.unlisted)} files are not listed: {', '.join(shown)}", sys.stderr)
+    state = "all are intact"
+    if check.problems:
+        state = f"{len(check.problems)} differ from the manifest"
     bar.line(f"{check.files} files, {check.size / 2**20:.1f} MB in {folder}: {state}")
     return MirrorFolder(folder=folder, files=check.files, size=check.size, problems=check.problems)

@@ -156,13 +156,14 @@ def _prepare_named(
         prepared_data += [made for _, made in done]
         _print_missing_prompts([made for _, made in done])
         for check in check_live_sources(done, data_dir(options.data_dir)):
+            kind = "difference" if check.differences else "note"
             for line in outcome_lines(check):
-                progress.line(f"{'difference' if check.differences else 'note'}: {line}", sys.stderr)
+                progress.line(f"{kind}: {line}", sys.stderr)
     total = len(trained) + len(benchmarks)
     sys.stdout.write(f"{total - len(failed)} of {total} prepared in {data_dir(options.data_dir)}\n")
     if failed and total > 1:
         sys.stderr.write(f"error: not prepared, as said above: {', '.join(failed)}.\n")
-    return _Preparation(code or (1 if failed else 0), prepared_data)
+    return _Preparation(code or int(bool(failed)), prepared_data)
 
 
 def _prepare_prompts(options: PrepareDataOptions, fetch: FetchOptions) -> None:
@@ -244,11 +245,8 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
     options = planned_options(parsed)
     check_names(parsed.objects)
     paths = paths_of(cluster, main_container(options), options)
-    place, mirror, extra = (
-        _data_dir_in_job(options, paths),
-        _mirror_in_job(options, paths),
-        options.extra_benchmark_map,
-    )
+    place, mirror = _data_dir_in_job(options, paths), _mirror_in_job(options, paths)
+    extra = options.extra_benchmark_map
     names = _benchmark_names(options)
     if not any(
         "/" in name or is_file_name(name) or name in (ALL, PROMPTS) or is_published(name) for name in names
@@ -262,8 +260,9 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
         "offline": options.offline,
         "parallelism": options.parallelism,
         "retries": options.retries,
-        **{name: ",".join(values_of(words)) if words else True for name, words in parsed.more.items()},
     }
+    for name, words in parsed.more.items():
+        settings[name] = ",".join(values_of(words)) if words else True
     script = PrepareDataScript(
         [_name_in_job(name, options, paths) for name in names],
         splits=options.split,
@@ -272,19 +271,23 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
     )
     plan = Plan()
     group = job_group(script, options, gpus=options.num_gpus or 0, nodes=options.num_nodes)
-    made = tuple(f"{place}/{name}" for name in names) if place else ()
-    outputs = (place,) if place else ()
-    plan.add("prepare_data", [group], copies=options.dependent_jobs, outputs=outputs, makes=made)
+    outputs, made = [], []
+    if place:
+        outputs, made = [place], [f"{place}/{name}" for name in names]
+    plan.add("prepare_data", [group], copies=options.dependent_jobs, outputs=tuple(outputs), makes=tuple(made))
     shown = {
         "benchmarks": " ".join(names),
         "writes": place or f"the folder that {' or '.join(DATA_VARIABLES)} names there",
     }
-    shown |= {"mirror": mirror} if mirror else {}
+    if mirror:
+        shown["mirror"] = mirror
     return prepare_submission(options.expname or "prepare_data", plan, cluster, options, shown)
 
 
 def _benchmark_names(options: PrepareDataOptions) -> list[str]:
-    names = [*options.benchmarks, *([options.dataset] if options.dataset else [])]
+    names = list(options.benchmarks)
+    if options.dataset:
+        names.append(options.dataset)
     if not names:
         raise ConfigError("No benchmark is named. Give names, or all.", hint="See: ns list benchmarks")
     return names
@@ -339,22 +342,20 @@ def _dry_run_steps(benchmark: Benchmark, options: PrepareDataOptions, fetch: Fet
             yield "generates", benchmark.name, split
         sources = [source for source in benchmark.sources if source.split == split]
         sources.sort(key=lambda source: not in_mirror(source, fetcher))
-        for number, source in enumerate(sources):
-            yield (
-                "or downloads" if number else "fetches",
-                _source_address(source),
-                _describe_origin(source, fetcher),
-            )
+        verb = "fetches"
+        for source in sources:
+            yield verb, _source_address(source), _describe_origin(source, fetcher)
+            verb = "or downloads"
         yield "writes", path, ""
     yield from map(_prompt_step, prompts_of(benchmark))
 
 
 def _source_address(source: Source) -> str:
-    return (
-        source.path
-        or source.url
-        or (f"huggingface.co/datasets/{source.hf}" if source.hf else f"github.com/{source.github}")
-    )
+    if source.path or source.url:
+        return source.path or source.url
+    if source.hf:
+        return f"huggingface.co/datasets/{source.hf}"
+    return f"github.com/{source.github}"
 
 
 def _describe_origin(source: Source, fetcher: Fetcher) -> str:

@@ -32,7 +32,13 @@ from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import print_note
 from newskills.run.planning.plan import task_layer
 from newskills.run.training.leakage import FIELDS, question_of
-from newskills.train.data.build import BuildRequest, ComparedProblems, InputSource, build, preview
+from newskills.train.data.build import (
+    BuildRequest,
+    ComparedProblems,
+    InputSource,
+    build_training_set,
+    preview_lines,
+)
 from newskills.train.data.card import Card, card_files
 from newskills.train.data.filters.contamination import read_contaminated
 from newskills.train.data.published import Schema, schema_of
@@ -89,7 +95,7 @@ def prepare_training_data(parsed: Parsed[PrepareTrainingDataOptions]) -> Card | 
     bar = ProgressBar()
     request = _build_request(options, recipe, config, schema, compared)
     _print_contamination_notes(config)
-    card = build(request, lambda what, share: bar.draw(share, f"{share:.0%} {what}"))
+    card = build_training_set(request, lambda what, share: bar.draw(share, f"{share:.0%} {what}"))
     _print_card_summary(card, Path(config.output_path), bar)
     return card
 
@@ -127,6 +133,9 @@ def _build_request(
     schema: Schema | None,
     compared: tuple[ComparedProblems, ...],
 ) -> BuildRequest:
+    examples = {}
+    if options.benchmark:
+        examples = example_sets(get_benchmark(options.benchmark))
     return BuildRequest(
         config=config,
         recipe=recipe.name,
@@ -135,7 +144,7 @@ def _build_request(
         ngram=options.decontaminate_ngram,
         share=options.decontaminate_share,
         workers=options.workers,
-        examples=example_sets(get_benchmark(options.benchmark)) if options.benchmark else {},
+        examples=examples,
         on_ray=EXECUTORS.properties(options.executor).uses_ray,
     )
 
@@ -157,15 +166,13 @@ def _input_sources(
         revision = next((source.get("revision") for source in laid.sources if source.get("revision")), "")
         origin = {"dataset": schema.name, "split": split, "licence": schema.licence, "revision": revision}
         yield InputSource(path=path, origin=origin)
+    name, origin = "", {}
+    if schema is not None:
+        name, origin = schema.name, {"licence": schema.licence}
     for files, graded in ((raw, schema is None), (ready, False)):
         for path in _expand_patterns(files):
-            yield InputSource(
-                path=path,
-                graded=graded,
-                schema=schema.name if schema else "",
-                origin={"licence": schema.licence} if schema else {},
-                rows=None if _is_plain(path) else partial(rows_of_file, path),
-            )
+            rows = None if _is_plain(path) else partial(rows_of_file, path)
+            yield InputSource(path=path, graded=graded, schema=name, origin=origin, rows=rows)
 
 
 def _is_plain(path: Path) -> bool:
@@ -250,9 +257,7 @@ def _dry_run(
 ) -> None:
     """Show what would be read and written, and the first row that would come out, where all files are here."""
     steps: list[Step] = []
-    fetched = schema is not None and config.input_files is None and config.preprocessed_dataset_files is None
-    if fetched:
-        assert schema is not None
+    if schema is not None and config.input_files is None and config.preprocessed_dataset_files is None:
         split = split_of(schema, options.split)
         place = split_file(schema, split, options.data_dir)
         steps.append(("reads" if place.is_file() else "fetches", place, f"{schema.name}, {schema.licence}"))
@@ -260,7 +265,7 @@ def _dry_run(
         inputs = list(_input_sources(options, config, schema))
         steps += [("reads", source.path, schema.name if schema else _describe_input(source)) for source in inputs]
         request = _build_request(options, recipe, config, schema, ())
-        for line in preview(request, 1):
+        for line in preview_lines(request, 1):
             sys.stdout.write(f"{line.decode(errors='replace')}")
     steps += [("compares", benchmark.name, "by shared words (n-grams)") for benchmark in compared]
     page = card_files(Path(config.output_path))[1]

@@ -61,10 +61,13 @@ def split_of(schema: Schema, split: str | None) -> str:
 
 def training_sets(names: Iterable[str]) -> tuple[list[Schema], list[str]]:
     """Return (published training sets among `names`, the other names)."""
-    all_names = list(names)
-    return [schema_of(name) for name in all_names if is_published(name)], [
-        n for n in all_names if not is_published(n)
-    ]
+    schemas, others = [], []
+    for name in names:
+        if is_published(name):
+            schemas.append(schema_of(name))
+        else:
+            others.append(name)
+    return schemas, others
 
 
 def training_steps(sets: Iterable[Schema], splits: Sequence[str], place: str | None) -> Iterator[Step]:
@@ -127,7 +130,9 @@ def rows_of_file(path: Path) -> Iterator[Row]:
 
     Raises DataError, ConfigError.
     """
-    suffix = path.with_suffix("").suffix if path.suffix in COMPRESSED_SUFFIXES else path.suffix
+    suffix = path.suffix
+    if suffix in COMPRESSED_SUFFIXES:
+        suffix = path.with_suffix("").suffix
     if suffix not in FORMATS:
         raise ConfigError(
             f"{path}: expected a file that ends in {', '.join(FORMATS)}, optionally with .gz or .zst."

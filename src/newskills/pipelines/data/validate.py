@@ -23,7 +23,7 @@ from newskills.pipelines.data.downloads import ProgressBar
 from newskills.pipelines.data.validate_options import ValidateOptions
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.notices import print_note
-from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, check_benchmarks
+from newskills.run.validation.checks import KINDS, ReplyShare, Validation, ValidationSampling, check_benchmarks
 
 ALL = "all"
 
@@ -48,9 +48,9 @@ def validate_benchmarks(parsed: Parsed[ValidateOptions]) -> list[Validation] | N
     validations: list[Validation] = []
     sampling = ValidationSampling(data_dir=root, fetch=fetch, settings=parsed.overrides)
     most = options.max_samples
-    for validation in check_benchmarks(
-        benchmarks, sampling if most is None else replace(sampling, graded=most, executed=most)
-    ):
+    if most is not None:
+        sampling = replace(sampling, graded=most, executed=most)
+    for validation in check_benchmarks(benchmarks, sampling):
         validations.append(validation)
         bar.draw(len(validations) / len(benchmarks), validation.benchmark)
     bar.line("")
@@ -65,7 +65,9 @@ def validate_benchmarks(parsed: Parsed[ValidateOptions]) -> list[Validation] | N
             file.write(msgspec.json.format(msgspec.json.encode(validations), indent=1) + b"\n")
     wrong = sum(bool(validation.problems) for validation in validations)
     left = sum(bool(validation.left_out) for validation in validations if not validation.problems)
-    more = f", {left} left out for want of packages" if left else ""
+    more = ""
+    if left:
+        more = f", {left} left out for want of packages"
     sys.stdout.write(f"\n{len(validations) - wrong - left} of {len(validations)} benchmarks pass{more}\n")
     return validations
 
@@ -107,15 +109,19 @@ def _available_benchmarks(category: str | None, fetch: FetchOptions, root: Path)
 
 
 def _validation_cells(validation: Validation) -> tuple[str, ...]:
-    shares = (validation.shares.get(kind) for kind in KINDS)
-    cells = ("-" if share is None or not share.of else f"{100 * share.right / share.of:.4g}" for share in shares)
     return (
         validation.benchmark,
         str(validation.rows),
         str(validation.sampled),
-        *cells,
+        *(_format_share(validation.shares.get(kind)) for kind in KINDS),
         _outcome_text(validation),
     )
+
+
+def _format_share(share: ReplyShare | None) -> str:
+    if share is None or not share.of:
+        return "-"
+    return f"{100 * share.right / share.of:.4g}"
 
 
 def _outcome_text(validation: Validation) -> str:

@@ -31,7 +31,9 @@ def with_until(spec: EvaluationSpec, options: EvalOptions, *, elsewhere: bool) -
         )
     if spec.sequential:
         raise ConfigError("--until asks all seeds of a problem together; leave out --single_node_mode=sequential.")
-    baselines = _read_baselines(rule, spec.runs) if rule.against else {}
+    baselines = {}
+    if rule.against:
+        baselines = _read_baselines(rule, spec.runs)
     return replace(spec, until=stop_plans(spec, rule, baselines))
 
 

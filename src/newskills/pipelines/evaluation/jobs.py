@@ -125,9 +125,9 @@ def add_evaluation(
     units = with_inputs([piece.unit for piece in evaluation.answers], paths, plan, shell)
     prompts_by_name = {f"{UNIT_PREFIX}{unit.name}": unit.config.official_prompts for unit in units}
     judging = [_with_prompts(unit, prompts_by_name[unit.name]) for unit in judging]
-    left, unjudged = (
-        (some if options.rerun_done else unfinished_units(some, paths, shell)) for some in (units, judging)
-    )
+    left, unjudged = units, judging
+    if not options.rerun_done:
+        left, unjudged = unfinished_units(units, paths, shell), unfinished_units(judging, paths, shell)
     choice = choose_model(options, parsed.overrides, elsewhere=True)
     host = choice.host
     if left:
@@ -146,7 +146,9 @@ def add_evaluation(
         parts=parts_of(options, cluster),
         name="eval",
     )
-    jobs = shared.add(with_code(left, paths), plan) if left else {}
+    jobs: dict[Path, list[JobDict]] = {}
+    if left:
+        jobs |= shared.add(with_code(left, paths), plan)
     if unjudged:
         beside = describe_judges(spec.runs, units, unjudged)
         theirs = _run_spec(spec, options, beside, logs=LOGS_FOLDER)
@@ -155,12 +157,10 @@ def add_evaluation(
     last = unique_jobs([job for made in jobs.values() for job in made])
     if spec.summarize and not spec.chunk_ids:
         last = _add_summaries(parsed, spec, counted, jobs, plan, _ExistingFiles(paths, shell))
-    shown = {
-        "units": f"{len(left)} to do of {len(units)}",
-        **({"judged": f"{len(unjudged)} to do of {len(judging)}, by {_judge_names(judging)}"} if judging else {}),
-        "output": str(spec.output_dir),
-        **settings_of(evaluation.answers[0].resolved),
-    }
+    shown: dict[str, Any] = {"units": f"{len(left)} to do of {len(units)}"}
+    if judging:
+        shown["judged"] = f"{len(unjudged)} to do of {len(judging)}, by {_judge_names(judging)}"
+    shown |= {"output": str(spec.output_dir), **settings_of(evaluation.answers[0].resolved)}
     return PlannedEvaluation(last=last, outputs=_merged_outputs(counted), shown=shown)
 
 

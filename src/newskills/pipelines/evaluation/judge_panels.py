@@ -34,7 +34,7 @@ def panel_names(options: JudgeOptions) -> list[str]:
 
     Raises ConfigError where a judge is named twice.
     """
-    names = split_list([options.judge_model] if options.judge_model else [])
+    names = split_list([options.judge_model or ""])
     if len(names) < 2:
         return []
     if twice := next((name for name in names if names.count(name) > 1), None):

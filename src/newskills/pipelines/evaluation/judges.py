@@ -137,7 +137,9 @@ def _plan_judge(
         *prompt_layer(source),
         replace(user_layer(overrides), source="--extra_judge_args"),
     ]
-    hosting = None if elsewhere else hosting_of(choice, options, logs / LOGS_FOLDER)
+    hosting = None
+    if not elsewhere:
+        hosting = hosting_of(choice, options, logs / LOGS_FOLDER)
     judging = JudgeSettings(judge=judge, layers=layers, hosting=hosting)
     return JudgePlan(judging=judging, options=options, host=choice.host, more=choice.more)
 
@@ -163,13 +165,15 @@ def _judge_of(run: BenchmarkRun, options: EvalOptions, kind: str | None) -> Judg
 
 def _trained_judge(run: BenchmarkRun, options: EvalOptions, judge: Judge) -> Judge | None:
     """Return `judge` where the benchmark has what it measures, else the benchmark's own judge."""
-    knows = make_metric(options.metric_type or run.benchmark.metric).fields
-    fits = "comet" in knows if judge.kind == "comet" else run.benchmark.grader == "multichoice"
-    if not fits:
-        what = "translations" if judge.kind == "comet" else "choices"
-        print_note(f"{run.name} is not judged by {judge.kind}: it has no {what}")
+    if judge.kind == "comet":
+        what = "translations"
+        fits = "comet" in make_metric(options.metric_type or run.benchmark.metric).fields
+    else:
+        what = "choices"
+        fits = run.benchmark.grader == "multichoice"
     if fits:
         return judge
+    print_note(f"{run.name} is not judged by {judge.kind}: it has no {what}")
     return run.benchmark.judge
 
 
@@ -236,12 +240,13 @@ def _step_kind(name: str, model: str | None) -> str:
 def _pipeline_kwargs(options: JudgeOptions) -> dict[str, Any]:
     """Return the values of `--judge_pipeline_kwargs`, checked. Raises ConfigError, UnknownNameError."""
     kwargs = read_json(options.judge_pipeline_kwargs, "--judge_pipeline_kwargs")
-    kind = {KIND: kwargs.pop(KIND)} if KIND in kwargs else {}
-    for name in kwargs:
+    names = [name for name in kwargs if name != KIND]
+    for name in names:
         if name not in PIPELINE:
             raise UnknownNameError("key of --judge_pipeline_kwargs", name, (*PIPELINE, KIND))
-    built = build(WorkOptions, kwargs, command="eval --judge_pipeline_kwargs")
-    return {**{name: getattr(built, name) for name in kwargs}, **kind}
+    given = {name: kwargs[name] for name in names}
+    built = build(WorkOptions, given, command="eval --judge_pipeline_kwargs")
+    return kwargs | {name: getattr(built, name) for name in names}
 
 
 def _extra_judge_overrides(options: JudgeOptions) -> dict[str, Text]:

@@ -212,7 +212,13 @@ def _estimate_cost(name: str, units: Sequence[Unit], total: int, seeds: int) -> 
         return expected(lambda used: _price_of(prices, used, shared))
 
     usual = replace(config.server, batch_api=False).prices
-    share = None if usual.cached is None else _common_prefix_share(config)
+    cached_tokens = cached_money = None
+    if counts_cached:
+        cached_tokens = expected(lambda used: used.cached_tokens or 0)
+    if usual.cached is not None and (share := _common_prefix_share(config)) is not None:
+        cached_money = money(usual, share)
+    if seconds is not None:
+        seconds *= math.ceil(left / at_once)
     return CostEstimate(
         benchmark=name,
         problems=total // seeds,
@@ -220,11 +226,11 @@ def _estimate_cost(name: str, units: Sequence[Unit], total: int, seeds: int) -> 
         answers=left,
         input_tokens=expected(lambda used: used.input_tokens),
         output_tokens=expected(lambda used: used.output_tokens),
-        cached_tokens=expected(lambda used: used.cached_tokens or 0) if counts_cached else None,
-        seconds=None if seconds is None else seconds * math.ceil(left / at_once),
+        cached_tokens=cached_tokens,
+        seconds=seconds,
         money=money(usual),
         batch_money=money(_batch_prices(config)),
-        cached_money=None if share is None else money(usual, share),
+        cached_money=cached_money,
     )
 
 
@@ -376,15 +382,22 @@ def _sum_totals(parts: Sequence[ExpectedTotal | None]) -> ExpectedTotal | None:
 def _estimate_cells(estimate: CostEstimate) -> tuple[str, ...]:
     tokens = [estimate.input_tokens, estimate.cached_tokens, estimate.output_tokens]
     amounts = [estimate.money, estimate.batch_money, estimate.cached_money]
+    duration = UNKNOWN if estimate.seconds is None else short_time(estimate.seconds)
     return (
         estimate.benchmark,
-        "" if estimate.problems is None else f"{estimate.problems:,}",
-        "" if estimate.seeds is None else f"{estimate.seeds:,}",
-        f"{estimate.answers:,}",
+        _format_count(estimate.problems),
+        _format_count(estimate.seeds),
+        _format_count(estimate.answers),
         *(_format_total(total, short_number, short_number) for total in tokens),
-        UNKNOWN if estimate.seconds is None else short_time(estimate.seconds),
+        duration,
         *(_format_total(total, _format_amount, _format_error) for total in amounts),
     )
+
+
+def _format_count(count: int | None) -> str:
+    if count is None:
+        return ""
+    return f"{count:,}"
 
 
 def _format_total(

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError
 from newskills.config.command_line import Parsed
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.options import AtLeastOne, doc
+from newskills.pipelines.options import AtLeastOne, doc, split_names
 
 if TYPE_CHECKING:
     from newskills.view.comparison.planning import EvalPlan
@@ -98,8 +98,7 @@ def plan_benchmarks(parsed: Parsed[PlanEvalOptions]) -> list[EvalPlan]:
         return plan_from_runs([folder], names, how)
     if options.accuracy is not None:
         return [plan_from_accuracy(options.accuracy, options.problems, how)]
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
-    return plan_from_runs([Path(name) for name in options.runs], wanted, how)
+    return plan_from_runs([Path(name) for name in options.runs], split_names(options.benchmarks), how)
 
 
 def _probe_options(options: PlanEvalOptions) -> dict[str, object]:

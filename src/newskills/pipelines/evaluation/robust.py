@@ -209,7 +209,9 @@ def output_dir(parsed: Parsed[RobustEvalOptions], there: ClusterPaths | None = N
     """Return the folder of all results."""
     options = parsed.options
     folder = options.output_dir or str(Path("results") / (options.expname or "robust_eval"))
-    return Path(there.path_in_job(folder, "--output_dir") if there is not None else folder)
+    if there is not None:
+        folder = there.path_in_job(folder, "--output_dir")
+    return Path(folder)
 
 
 def _eval_options(parsed: Parsed[RobustEvalOptions], expname: str) -> Parsed[EvalOptions]:
@@ -222,6 +224,9 @@ def _wording_spec(
 ) -> tuple[str, Parsed[EvalOptions], EvaluationSpec]:
     stem = folder.name
     options = base.options
+    logs = folder / "eval-logs"
+    if options.log_dir:
+        logs = Path(options.log_dir, run.name, stem)
     if options.wandb_name is not None:
         options = replace(options, wandb_name=f"{options.wandb_name}-{run.name}-{stem}")
     own = replace(
@@ -230,7 +235,7 @@ def _wording_spec(
         output_dir=folder,
         layers=[*spec.layers, _wording_layer(run, variant, base)],
         judges={name: judging for name, judging in spec.judges.items() if name == run.name},
-        log_dir=str(Path(options.log_dir, run.name, stem) if options.log_dir else folder / "eval-logs"),
+        log_dir=str(logs),
         resume_with=command_line("robust_eval"),
     )
     return f"{run.name}-{stem}", replace(base, options=options), own
@@ -260,8 +265,9 @@ def _variants_of(run: BenchmarkRun, prompts: PromptSet) -> Sequence[Variant]:
 
     Raises UnknownNameError for a benchmark without prompts, ConfigError for an empty list.
     """
-    group = (run.group.name,) if run.group is not None else ()
-    names = (run.name, run.benchmark.name, *run.benchmark.aliases, *group)
+    names = [run.name, run.benchmark.name, *run.benchmark.aliases]
+    if run.group is not None:
+        names.append(run.group.name)
     variants, why = prompts.wordings(run.benchmark, names)
     if variants is None:
         raise UnknownNameError(

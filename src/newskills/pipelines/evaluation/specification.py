@@ -23,7 +23,7 @@ from newskills.pipelines.evaluation.judges import JudgePlan, judge_plans
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.tables import print_guesses, table_words
 from newskills.pipelines.models import choose_model, hosting_of
-from newskills.pipelines.options import check_log_samples
+from newskills.pipelines.options import check_log_samples, optional_path
 from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.placement.mounted_benchmarks import check_names, mounted_benchmarks
 from newskills.pipelines.placement.packaged_code import at_repository
@@ -63,7 +63,7 @@ def evaluation_spec_and_judges(
     words = table_words(parsed.overrides, benchmarks)
     runs = parse_benchmarks(
         benchmarks,
-        data_dir=Path(data_dir) if data_dir else None,
+        data_dir=optional_path(data_dir),
         split=options.split or parsed.overrides.get(SPLIT),
         extra=options.extra_benchmark_map,
         elsewhere=there is not None and there.cluster.ssh_tunnel is not None and bool(data_dir),
@@ -81,6 +81,9 @@ def evaluation_spec_and_judges(
         folder = Path(there.path_in_job(str(folder), "--output_dir"))
     logs = Path(options.log_dir or folder / "eval-logs")
     judges = judge_plans(options, runs, logs, parsed.overrides, elsewhere=there is not None)
+    hosting = None
+    if there is None:
+        hosting = hosting_of(choice, options, logs)
     spec = EvaluationSpec(
         runs=runs,
         output_dir=folder,
@@ -94,7 +97,7 @@ def evaluation_spec_and_judges(
         starting_seed=options.starting_seed,
         num_chunks=chunk_count(options),
         chunk_ids=chunk_ids(options),
-        hosting=hosting_of(choice, options, logs) if there is None else None,
+        hosting=hosting,
         judges={name: plan.judging for name, plan in judges.items()},
         log_dir=str(logs),
         rerun_done=options.rerun_done,

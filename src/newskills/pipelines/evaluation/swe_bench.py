@@ -112,7 +112,9 @@ def _dry_run_steps(options: SweBenchOptions, source: Path, target: Path) -> list
     if options.action == "report":
         steps.append(("reads", options.reports, "reports of the harness"))
     if options.action == "grade":
-        runner = "swebench.harness.run_evaluation" if options.engine == "harness" else "the tests"
+        runner = "the tests"
+        if options.engine == "harness":
+            runner = "swebench.harness.run_evaluation"
         steps.append(("runs", runner, f"{options.workers} containers at once"))
     what = "predictions" if options.action == "export" else "records with verdicts"
     return [*steps, ("writes", target, what)]

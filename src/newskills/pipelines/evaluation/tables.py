@@ -40,5 +40,6 @@ def table_words(overrides: Mapping[str, Text], benchmarks: str) -> TableWords | 
 def print_guesses(benchmarks: Iterable[Benchmark]) -> None:
     """Print what was seen from files of questions, instead of said."""
     for benchmark in benchmarks:
-        for line in benchmark.guesses if isinstance(benchmark, DescribedBenchmark) else ():
-            print_note(line)
+        if isinstance(benchmark, DescribedBenchmark):
+            for line in benchmark.guesses:
+                print_note(line)

@@ -96,7 +96,10 @@ def evaluate_benchmarks(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment 
 def show_evaluation_plan(parsed: Parsed[EvalOptions], plan: EvaluationPlan) -> None:
     """Show what would be done (`--dry_run`), or with which settings (`--explain`). Raises NewskillsError."""
     check_judges(plan.judgements, rerun_done=plan.spec.rerun_done)
-    (show_explained if parsed.explain else show_plan)(plan.units)
+    if parsed.explain:
+        show_explained(plan.units)
+    else:
+        show_plan(plan.units)
 
 
 def evaluate_and_track(parsed: Parsed[EvalOptions], plan: EvaluationPlan, *, say: PrintLine) -> EvaluationOutcome:

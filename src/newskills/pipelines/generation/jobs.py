@@ -44,7 +44,9 @@ def prepare(parsed: Parsed[GenerateOptions], cluster: ClusterConfig) -> Prepared
     shell = shell_of(cluster, os.environ)
     if from_benchmark(parsed):
         units = with_inputs(units, paths, plan, shell)
-    left = units if options.rerun_done else unfinished_units(units, paths, shell)
+    left = units
+    if not options.rerun_done:
+        left = unfinished_units(units, paths, shell)
     folder = units[0].merged.parent
     if not left:
         print_note(f"nothing to do: all results are already in {folder}")

@@ -99,8 +99,10 @@ def _kind_layers(options: GenerateOptions, there: ClusterPaths | None) -> list[L
         layers = [Layer("--generation_type", {"prompt_config": CONTAMINATION_PROMPT, "solver": CONTAMINATION})]
     elif kind in LEAN_PROMPTS:
         layers = [Layer("--generation_type", {"prompt_config": LEAN_PROMPTS[kind], "solver": kind})]
+    elif kind in SELECTING:
+        layers = [Layer("--generation_type", {"solver": kind})]
     else:
-        layers = [Layer("--generation_type", {"solver": kind})] if kind in SELECTING else []
+        layers = []
     if not module:
         return layers
     solver = solver_of_module(module)
@@ -113,8 +115,12 @@ def _kind_layers(options: GenerateOptions, there: ClusterPaths | None) -> list[L
 
 def _solver_overrides(parsed: Parsed[GenerateOptions]) -> dict[str, Text]:
     """Return the `++` keys; those of a kind of generation become settings of its solver."""
-    own = CONTAMINATION_KEYS if generation_kind(parsed.options) == CONTAMINATION else ()
-    return {f"solver_config.{key}" if key in own else key: text for key, text in parsed.overrides.items()}
+    if generation_kind(parsed.options) != CONTAMINATION:
+        return dict(parsed.overrides)
+    return {
+        f"solver_config.{key}" if key in CONTAMINATION_KEYS else key: text
+        for key, text in parsed.overrides.items()
+    }
 
 
 def _speech_layers(choice: ModelChoice) -> list[Layer]:
@@ -165,7 +171,9 @@ def from_benchmark(parsed: Parsed[GenerateOptions]) -> bool:
 def _input_file(parsed: Parsed[GenerateOptions], there: ClusterPaths | None) -> Path:
     input_file = parsed.options.input_file or parsed.overrides.get("input_file")
     if input_file:
-        return Path(input_file if there is None else there.path_in_job(str(input_file), "--input_file"))
+        if there is not None:
+            input_file = there.path_in_job(str(input_file), "--input_file")
+        return Path(input_file)
     if name := parsed.overrides.get("dataset"):
         return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
     raise ConfigError(

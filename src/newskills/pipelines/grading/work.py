@@ -87,7 +87,10 @@ def grade_answers(parsed: Parsed[GradeOptions]) -> Graded | None:
     if options.dry_run:
         show_dry_run(_dry_run_steps(options, settings))
         return None
-    graded = _grade_files(options, settings) if rows is None else _graded_objects(rows, options, settings)
+    if rows is None:
+        graded = _grade_files(options, settings)
+    else:
+        graded = _graded_objects(rows, options, settings)
     if options.output_file is None:
         kept = list(graded)
         ledger = Ledger()
@@ -174,8 +177,9 @@ def _grade_placed_rows(
     rows: Iterator[tuple[str, Row]], options: GradeOptions, settings: _Settings
 ) -> Iterator[Row]:
     answers = with_answers(rows, make_grader(options.grader, settings.grader))
-    texts = without_reasoning(answers, settings.end) if settings.end else answers
-    return grade_rows(texts, options.grader, settings.grader, settings.sandbox)
+    if settings.end:
+        answers = without_reasoning(answers, settings.end)
+    return grade_rows(answers, options.grader, settings.grader, settings.sandbox)
 
 
 def _read_placed_rows(files: list[str]) -> Iterator[tuple[str, Row]]:

@@ -36,7 +36,9 @@ def prepare(parsed: Parsed[GymRolloutsOptions], cluster: ClusterConfig) -> Prepa
     paths = paths_of(cluster, container, options)
     folder = paths.path_in_job(options.output_dir, "--output_dir")
     files = _rollout_files(options, folder)
-    left = files if options.rerun_done else _unfinished_files(files, paths, cluster)
+    left = files
+    if not options.rerun_done:
+        left = _unfinished_files(files, paths, cluster)
     if not left:
         print_note(f"nothing to do: all rollouts are already in {folder}")
         return None
@@ -114,7 +116,7 @@ def _command_groups(
     else:
         server = server_script(serve_spec(options, elsewhere=not cluster.properties.this_machine), options)
         name = options.policy_model_name
-    sandbox = sandbox_script(options) if options.with_sandbox else None
+    sandbox = sandbox_script(options)
     script = NemoGymRolloutsScript(
         config_paths=_config_paths(options),
         input_file=paths.path_in_job(options.input_file, "--input_file"),

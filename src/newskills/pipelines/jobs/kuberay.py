@@ -64,7 +64,9 @@ def kuberay_manifest(parsed: Parsed[KuberayOptions]) -> str:
     mount = options.mount or cluster.job_dir
     if not mount.startswith("/") or not is_inside(cluster.job_dir, mount):
         raise ConfigError(f"job_dir {cluster.job_dir} of cluster '{cluster.name}' is not below --mount={mount}.")
-    most = options.workers if options.max_workers is None else options.max_workers
+    most = options.max_workers
+    if most is None:
+        most = options.workers
     if most < options.workers:
         raise ConfigError(f"--max_workers={most} is less than --workers={options.workers}.")
     pods = RayPods(

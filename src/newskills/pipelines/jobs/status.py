@@ -121,9 +121,9 @@ def _print_overview(last: int) -> int:
 
 def _experiment_title(experiment: Experiment) -> str:
     package = experiment.package
-    code = f"commit {package.commit[:12]}" if package.commit else "no git repository"
+    code = "no git repository"
+    if package.commit:
+        code = f"commit {package.commit[:12]}"
     if package.uncommitted:
-        changed = f" ({counted(len(package.uncommitted), 'file')} not committed)"
-    else:
-        changed = ""
-    return f"{experiment.id} on cluster {experiment.cluster.name}, {code}{changed}, submitted {experiment.submitted_at}"
+        code += f" ({counted(len(package.uncommitted), 'file')} not committed)"
+    return f"{experiment.id} on cluster {experiment.cluster.name}, {code}, submitted {experiment.submitted_at}"

@@ -54,7 +54,9 @@ def prompt_rows(parsed: Parsed[LoadTestOptions], choice: ModelChoice) -> list[Pr
     if options.benchmarks:
         groups = _of_benchmarks(parsed, own)
     else:
-        rows = _file_rows(Path(options.input_file), parsed) if options.input_file else []
+        rows = []
+        if options.input_file:
+            rows = _file_rows(Path(options.input_file), parsed)
         if options.input_file and "prompt_config" in parsed.overrides:
             form = {}
         else:

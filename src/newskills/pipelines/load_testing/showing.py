@@ -17,8 +17,10 @@ def show_load_test(test: LoadTest) -> None:
     """Print the levels, what must be known to read them, and the highest load within the limits."""
     limited, failing = bool(test.limits), any(figures.failed for figures in test.levels)
     head = ["load", "req/s", "tok/s", "TTFT", "TPOT", "ITL", "E2EL"]
-    head += ["good"] if limited else []
-    head += ["failed"] if failing else []
+    if limited:
+        head.append("good")
+    if failing:
+        head.append("failed")
     print_table([_level_cells(figures, limited=limited, failing=failing) for figures in test.levels], head)
     print_text(f"TTFT, TPOT, ITL, E2EL: p50/p90/p99 in ms; tok/s: output tokens{_source_of_tokens(test)}")
     for figures in test.levels:
@@ -67,8 +69,11 @@ def _level_cells(figures: LevelFigures, *, limited: bool, failing: bool) -> list
         f"{figures.output_throughput:.0f}",
         *(_spread_cell(spread) for spread in spreads),
     ]
-    cells += ["–" if figures.good_share is None else f"{figures.good_share:.0%}"] if limited else []
-    return cells + ([f"{figures.failed:,}"] if failing else [])
+    if limited:
+        cells.append("–" if figures.good_share is None else f"{figures.good_share:.0%}")
+    if failing:
+        cells.append(f"{figures.failed:,}")
+    return cells
 
 
 def _spread_cell(spread: LatencySpread | None) -> str:

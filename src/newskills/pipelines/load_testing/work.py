@@ -104,8 +104,11 @@ def planned_levels(options: LoadTestOptions) -> list[LoadLevel]:
     if options.find == "concurrency" and rates:
         raise ConfigError("--find=concurrency has no --rate.", hint="Leave out one of them.")
     if not rates and options.find != "rate":
-        values = concurrencies or ([1.0] if options.find else list(USUAL_CONCURRENCY))
-        return [_load_level(options, "concurrency", value, 0) for value in _ascending_loads(values, options)]
+        if not concurrencies:
+            concurrencies = [1.0] if options.find else list(USUAL_CONCURRENCY)
+        return [
+            _load_level(options, "concurrency", value, 0) for value in _ascending_loads(concurrencies, options)
+        ]
     if len(concurrencies) > 1:
         raise ConfigError("With --rate, --concurrency is the most requests in flight: give one number.")
     if options.find and 0.0 in rates:
@@ -130,16 +133,12 @@ def _load_level(options: LoadTestOptions, kind: LoadKind, value: float, most: in
             requests = max(FEWEST_REQUESTS, REQUESTS_PER_SLOT * int(value))
     if not requests and not value:
         raise ConfigError("--rate=inf needs --num_requests: it has no end otherwise.")
-    return LoadLevel(
-        kind=kind,
-        value=value,
-        requests=requests,
-        seconds=options.seconds or 0.0,
-        burstiness=options.burstiness if kind == "rate" else 1.0,
-        burst=options.burst if kind == "rate" else 1,
-        most=most,
-        seed=options.seed,
+    level = LoadLevel(
+        kind=kind, value=value, requests=requests, seconds=options.seconds or 0.0, most=most, seed=options.seed
     )
+    if kind == "rate":
+        return msgspec.structs.replace(level, burstiness=options.burstiness, burst=options.burst)
+    return level
 
 
 def _parse_numbers(values: str | Sequence[float] | None, option: str) -> list[float]:
@@ -169,7 +168,9 @@ class LoadTester:
         self._levels, self._folder = levels, folder
         self._lengths = _prompt_lengths(parsed.options, groups)
         self._workload = _describe_workload(parsed.options, groups, self._lengths)
-        self._measured = {} if parsed.options.rerun_done else read_levels(folder / LOG)
+        self._measured: dict[str, MeasuredLevel] = {}
+        if not parsed.options.rerun_done:
+            self._measured = read_levels(folder / LOG)
 
     def measure_levels(self, choice: ModelChoice, limits: dict[str, float]) -> LoadTest:
         """Measure what is missing, and return all figures. Raises ConfigError where a level was measured with other
@@ -185,6 +186,9 @@ class LoadTester:
         figures = sorted(
             (figures_of(level, limits) for level in levels), key=lambda level: level.value or float("inf")
         )
+        highest = None
+        if limits:
+            highest = highest_passing(figures, options.share)
         test = LoadTest(
             model=server.model or "",
             address=str(self._workload["address"]),
@@ -193,7 +197,7 @@ class LoadTester:
             limits=limits,
             share=options.share,
             find=options.find,
-            highest=highest_passing(figures, options.share) if limits else None,
+            highest=highest,
             records=str(self._folder / LOG),
         )
         write_json(self._folder / SUMMARY, test)
@@ -280,7 +284,9 @@ def _most_in_flight(level: LoadLevel) -> float:
 
 
 def _describe_level(level: LoadLevel) -> str:
-    parts = [f"{level.requests:,} requests"] if level.requests else []
+    parts = []
+    if level.requests:
+        parts.append(f"{level.requests:,} requests")
     if level.seconds:
         parts.append(f"{level.seconds:g} s at most")
     elif level.kind == "rate" and level.value:
@@ -302,9 +308,13 @@ def _prompt_lengths(options: LoadTestOptions, groups: Sequence[PromptRows]) -> P
 def _describe_workload(options: LoadTestOptions, groups: Sequence[PromptRows], lengths: PromptLengths) -> Row:
     """Return what is sent, and to whom; the levels of one folder have the same."""
     config = groups[0].config
-    prompts: Row = {"benchmarks": options.benchmarks} if options.benchmarks else {"file": options.input_file}
+    prompts: Row
     if not groups[0].rows:
         prompts = msgspec.to_builtins(lengths)
+    elif options.benchmarks:
+        prompts = {"benchmarks": options.benchmarks}
+    else:
+        prompts = {"file": options.input_file}
     address = config.server.base_url or "a server that is started for the test"
     return {
         "model": config.server.model,

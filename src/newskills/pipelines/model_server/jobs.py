@@ -96,7 +96,7 @@ def prepare(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> Prepa
     server = server_script(spec, options)
     if options.port:
         server.port = options.port
-    sandbox = sandbox_script(options) if options.with_sandbox else None
+    sandbox = sandbox_script(options)
     client = Command(server, container=container_of(server, options), name=SERVER, role="client")
     groups = groups_of(client, options, server=None, sandbox=sandbox, gpus=spec.num_gpus, nodes=spec.num_nodes)
     plan = Plan()
@@ -115,7 +115,9 @@ def _announce_addresses(
     waiting = [name for name in job.commands if name in ports]
     with contextlib.ExitStack() as tunnels:
         while not over.wait(LOOK_EVERY):
-            texts = shell.read([f"{job.folder}/ports/{name}" for name in waiting]) if waiting else []
+            if not waiting:
+                continue
+            texts = shell.read([f"{job.folder}/ports/{name}" for name in waiting])
             for name, text in zip(list(waiting), texts, strict=True):
                 host, _, port = (text or "").partition("\n")[0].partition(" ")
                 if not port.isdigit():

@@ -64,8 +64,9 @@ def _is_known(name: str, benchmark: Benchmark | Group) -> bool:
 def _folders_variable(paths: ClusterPaths) -> str:
     """Return the variable with the folders of benchmarks, as the cluster's jobs get it, else as it is set here."""
     # Variables that jobs require and that are missing are told with everything else that is wrong with the plan.
-    lacking = missing_variables(paths.cluster, os.environ)
-    variables = JobVariables() if lacking else job_variables(paths.cluster, os.environ)
+    variables = JobVariables()
+    if not missing_variables(paths.cluster, os.environ):
+        variables = job_variables(paths.cluster, os.environ)
     for variables_of_origin in (variables.plain, variables.secrets, os.environ):
         for name in FOLDERS_VARIABLES:
             if variables_of_origin.get(name):

@@ -135,8 +135,9 @@ def at_repository(parsed: Parsed[O]) -> Parsed[O]:
     def placed(text: str) -> str:
         if not is_code(text.partition("::")[0]) or os.path.isdir(CODE):
             return text
-        here = Path.cwd()
-        root = here if (here / _path_below_code(text.partition("::")[0])).exists() else repository_of(here) or here
+        root = Path.cwd()
+        if not (root / _path_below_code(text.partition("::")[0])).exists():
+            root = repository_of(root) or root
         return os.path.normpath(f"{root}/{_path_below_code(text)}")
 
     options = {
@@ -144,10 +145,10 @@ def at_repository(parsed: Parsed[O]) -> Parsed[O]:
         for name, value in msgspec.structs.asdict(parsed.options).items()
         if isinstance(value, str | list)
     }
-    overrides = {
-        key: type(text)(new) if (new := placed(str(text))) != text else text
-        for key, text in parsed.overrides.items()
-    }
+    overrides = dict(parsed.overrides)
+    for key, text in parsed.overrides.items():
+        if (new := placed(str(text))) != text:
+            overrides[key] = type(text)(new)
     return msgspec.structs.replace(
         parsed, options=msgspec.structs.replace(parsed.options, **options), overrides=overrides
     )

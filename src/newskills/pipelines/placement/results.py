@@ -83,9 +83,9 @@ def results_place(results_dir: str, options: ClusterOptions) -> ResultsPlace:
     UnknownNameError."""
     cluster = cluster_of(options)
     if cluster.ssh_tunnel is None:
-        return ResultsPlace(
-            folder=_path_on_host(results_dir, cluster) if os.path.isabs(results_dir) else results_dir
-        )
+        if os.path.isabs(results_dir):
+            results_dir = _path_on_host(results_dir, cluster)
+        return ResultsPlace(folder=results_dir)
     if not os.path.isabs(results_dir):
         raise ConfigError(f"{results_dir}: give an absolute path of cluster '{cluster.name}'.")
     remote = shell_of(cluster, os.environ)

@@ -48,13 +48,10 @@ def describe_shipment(folder: str, cluster: ClusterConfig, *, contained: bool) -
             "--data_dir=… (and give the same --data_dir here), or mount it.",
         )
     name = f"{digest}/{Path(folder).name}"
-    place = f"{job_root(cluster, os.environ)}/{FOLDER}"
-    return Shipment(
-        source=folder,
-        place=f"{place}/{name}",
-        seen=f"{DATA}/{name}" if contained else f"{place}/{name}",
-        bytes=size,
-    )
+    place = seen = f"{job_root(cluster, os.environ)}/{FOLDER}/{name}"
+    if contained:
+        seen = f"{DATA}/{name}"
+    return Shipment(source=folder, place=place, seen=seen, bytes=size)
 
 
 def with_mount(cluster: ClusterConfig, shipments: Iterable[Shipment]) -> ClusterConfig:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from newskills.base.errors import NewskillsError, RemoteError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Ready, Ref, Word
 from newskills.base.tables import print_table
-from newskills.base.terminal import printable
+from newskills.base.terminal import counted, printable
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.clusters.trial import try_cluster
@@ -128,11 +128,8 @@ def _check_scheduler(ready: PreparedSubmission, cluster: ClusterConfig) -> list[
     except NewskillsError as error:
         return [RehearsalCheck("scheduler", "wrong", str(error))]
     if not obstacles:
-        return [
-            RehearsalCheck(
-                "scheduler", "ok", f"it would take {'the job' if len(jobs) == 1 else f'all {len(jobs)} jobs'}"
-            )
-        ]
+        what = "the job" if len(jobs) == 1 else f"all {len(jobs)} jobs"
+        return [RehearsalCheck("scheduler", "ok", f"it would take {what}")]
     return [
         RehearsalCheck(_job_names(obstacle.jobs), "wrong" if obstacle.final else "note", printable(obstacle.text))
         for obstacle in obstacles
@@ -178,10 +175,12 @@ def _check_images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalC
         there = shell_of(cluster, os.environ).exists(files)
     except RemoteError as error:
         return [RehearsalCheck("images", "wrong", str(error))]
-    checks = [
-        RehearsalCheck("image", "ok" if exists else "wrong", file if exists else f"there is no file {file}")
-        for file, exists in zip(files, there, strict=True)
-    ]
+    checks = []
+    for file, exists in zip(files, there, strict=True):
+        if exists:
+            checks.append(RehearsalCheck("image", "ok", file))
+        else:
+            checks.append(RehearsalCheck("image", "wrong", f"there is no file {file}"))
     return [
         *checks,
         *(RehearsalCheck("image", "note", f"{image}: pulled when the first job needs it") for image in named),
@@ -196,8 +195,9 @@ def _check_code(ready: PreparedSubmission, cluster: ClusterConfig) -> RehearsalC
         package = submit_pipeline(alone, cluster, ready.submission.environ, _submit_options(ready)).package
     except NewskillsError as error:
         return RehearsalCheck("code", "wrong", str(error))
-    where = f"commit {package.commit[:12]} of {package.repository}" if package.commit else package.path
-    return RehearsalCheck("code", "ok", where)
+    if package.commit:
+        return RehearsalCheck("code", "ok", f"commit {package.commit[:12]} of {package.repository}")
+    return RehearsalCheck("code", "ok", package.path)
 
 
 def _run_locally(ready: PreparedSubmission, paths: ClusterPaths) -> list[RehearsalCheck]:
@@ -229,7 +229,9 @@ class _LocalPlan:
         self.notes: list[RehearsalCheck] = []
 
     def local_job(self, job: Job) -> Job:
-        files = {name: self.local_spec(text) if name == RUN_FILE else text for name, text in job.files.items()}
+        files = dict(job.files)
+        if RUN_FILE in files:
+            files[RUN_FILE] = self.local_spec(files[RUN_FILE])
         groups = [
             replace(group, hardware=HardwareConfig(), commands=tuple(map(self.local_command, group.commands)))
             for group in job.groups
@@ -278,9 +280,12 @@ class _LocalPlan:
             config = unit.config
             output = self.local_result(str(Path(config.output_file).parent)) + "/" + Path(config.output_file).name
             small = config.max_samples if 0 <= config.max_samples < ROWS else ROWS
-            made = f"{config.input_file}.done" in spec.needs
-            source = self.local_result(config.input_file) if made else self.local_input(config.input_file)
-            config = map_texts(config, below_working_folder) if code_paths(config) else config
+            if f"{config.input_file}.done" in spec.needs:  # a job of the plan makes it
+                source = self.local_result(config.input_file)
+            else:
+                source = self.local_input(config.input_file)
+            if code_paths(config):
+                config = map_texts(config, below_working_folder)
             config = replace(config, input_file=source, output_file=output, max_samples=small)
             units.append(replace(unit, config=config))
         beside = {
@@ -340,8 +345,10 @@ def report_checks(checks: Sequence[RehearsalCheck]) -> int:
     """Print the checks; return 1 where one is wrong."""
     print_table([(f"[{check.state}]", check.what, check.text) for check in checks])
     wrong = sum(check.state == "wrong" for check in checks)
-    verdict = "1 check failed" if wrong == 1 else f"{wrong} checks failed"
-    sys.stdout.write(f"\n{verdict if wrong else 'nothing is wrong: it can be submitted'}\n")
+    verdict = "nothing is wrong: it can be submitted"
+    if wrong:
+        verdict = f"{counted(wrong, 'check')} failed"
+    sys.stdout.write(f"\n{verdict}\n")
     if wrong:
         return 1
     return 0

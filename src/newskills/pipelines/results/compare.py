@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from newskills.config.command_line import Parsed
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import doc, split_names
 
 if TYPE_CHECKING:
     from newskills.view.comparison import Comparison
@@ -74,6 +74,6 @@ def _compute_comparison(options: CompareCommandOptions) -> Comparison:
     from newskills.view.comparison import CompareOptions, compare
     from newskills.view.comparison.ingredients import must_agree
 
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
+    wanted = split_names(options.benchmarks)
     how = CompareOptions(benchmarks=wanted, allow=must_agree(options.allow or ""), margin=options.margin)
     return compare([Path(name) for name in options.runs], how)

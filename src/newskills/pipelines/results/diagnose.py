@@ -19,6 +19,7 @@ from newskills.config.values import Text
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.json_output import print_json
 from newskills.pipelines.notices import print_note
+from newskills.pipelines.options import split_names
 from newskills.pipelines.results.reader_models import (
     AskedModels,
     RequestRows,
@@ -54,12 +55,14 @@ def run(parsed: Parsed[DiagnoseOptions]) -> int:
         return 0
     made, asking = _diagnose_folders(parsed)
     for side in (made.run, made.other):
-        for note in side.notes if side is not None else ():
-            print_note(note)
+        if side is not None:
+            for note in side.notes:
+                print_note(note)
     if parsed.options.json:
         print_json(made)
     else:
-        sys.stdout.write(as_text(made.run, made.changes, made.other.run if made.other else ""))
+        other = made.other.run if made.other else ""
+        sys.stdout.write(as_text(made.run, made.changes, other))
         sys.stdout.write("".join(f"{path}\n" for path in made.files))
     if asking.exit_code:
         sys.stderr.write(f"{asking.message}\n")
@@ -93,7 +96,7 @@ def _plan_diagnosis(options: DiagnoseOptions, overrides: Mapping[str, Text]) -> 
         raise ConfigError("--model: one model writes the claims.")
     if overrides and not options.model:
         raise ConfigError("++ keys are for the model that writes claims: give --model.")
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
+    wanted = split_names(options.benchmarks)
     for folder in folders:
         chosen_benchmarks(folder, wanted)
     output = Path(options.output or folders[0] / "diagnosis")
@@ -116,11 +119,14 @@ def _diagnose_folders(parsed: Parsed[DiagnoseOptions]) -> tuple[FailureReport, A
     first = diagnose(folders[0], wanted, kept)
     if options.model and kept:
         first, asking = _ask_claims(options, parsed.overrides, folders[0], first, kept)
-    other = diagnose(folders[1], wanted) if len(folders) > 1 else None
+    other, changes = None, list[GroupChange]()
+    if len(folders) > 1:
+        other = diagnose(folders[1], wanted)
+        changes += group_changes(first, other)
     made = FailureReport(
         run=first,
         other=other,
-        changes=tuple(group_changes(first, other)) if other is not None else (),
+        changes=tuple(changes),
         model=options.model[0] if options.model else None,
         files=files,
     )

@@ -81,5 +81,6 @@ def _agreement_rows(agreement: JudgeAgreement) -> list[tuple[str, str, str]]:
 
 
 def _format_value(value: float, unit: str) -> str:
-    digits = 1 if unit or abs(value) > 1 else 2
-    return f"{value:.{digits}f}{unit}"
+    if unit or abs(value) > 1:
+        return f"{value:.1f}{unit}"
+    return f"{value:.2f}"

@@ -17,7 +17,7 @@ from newskills.base.tables import print_table
 from newskills.base.terminal import counted, printable
 from newskills.config.command_line import Parsed
 from newskills.pipelines.notices import print_note
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import doc, optional_path
 
 if TYPE_CHECKING:
     from newskills.exchange.hub.secrets import FoundSecret
@@ -62,8 +62,7 @@ def push_folder(parsed: Parsed[PushOptions]) -> Push:
     options = parsed.options
     target = parse_target(options.to)
     with tempfile.TemporaryDirectory(prefix="newskills-push-") as name:
-        results = Path(options.results) if options.results else None
-        source = PushSource(Path(options.folder), results, options.hub_dataset)
+        source = PushSource(Path(options.folder), optional_path(options.results), options.hub_dataset)
         prepared = prepare_push(source, target, Path(name))
         for note in prepared.notes:
             print_note(note)

@@ -99,21 +99,30 @@ def _dataset_files(folder: Path, target: HubTarget, scratch: Path, notes: list[s
 def _model_with_scores(source: PushSource, target: HubTarget, notes: list[str]) -> Iterator[PushedFile]:
     """Yield the files of the model with its scores, or the scores alone where the folder holds results."""
     datasets = parse_datasets(source.datasets)
-    folder = source.folder / FINAL if (source.folder / FINAL).is_dir() else source.folder
+    folder = source.folder
+    if (folder / FINAL).is_dir():
+        folder /= FINAL
     weights = [path for pattern in ("*.safetensors", "*.gguf") for path in folder.glob(pattern)]
-    results = source.results if weights else source.results or source.folder
-    rows = _of_one_model(headline_rows(results)) if results is not None else []
+    results = source.results
+    if results is None and not weights:
+        results = source.folder
+    rows = []
+    if results is not None:
+        rows = _of_one_model(headline_rows(results))
     if weights:
         yield from _model_files(folder, notes)
         if not (folder / CARD).exists():
             settings = _read_json(source.folder / "settings.json")
+            scores = []
+            if rows:
+                scores = _score_rows(rows)
             base = _read_json(folder / ADAPTER).get("base_model_name_or_path") or settings.get("model")
             card = model_card(
                 target.repo,
                 base_model=str(base or ""),
                 is_adapter=(folder / ADAPTER).exists(),
                 method=str(settings.get("method") or ""),
-                scores=_score_rows(rows) if rows else (),
+                scores=scores,
             )
             yield PushedFile(CARD, card)
     if results is not None:
@@ -131,9 +140,10 @@ def _model_files(folder: Path, notes: list[str]) -> Iterator[PushedFile]:
             yield PushedFile(name, folder / name)
     others = sorted(path.name for path in folder.iterdir() if path.name not in names)
     if others:
-        notes.append(
-            f"Not part of a model, and left out: {', '.join(others[:8])}{', …' if len(others) > 8 else ''}."
-        )
+        named = others[:8]
+        if len(others) > len(named):
+            named.append("…")
+        notes.append(f"Not part of a model, and left out: {', '.join(named)}.")
 
 
 def _evaluation_files(
@@ -205,20 +215,16 @@ def _of_one_model(rows: Sequence[Row]) -> list[Row]:
 
 def _score_rows(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
     head = ("run", "benchmark", "score", "value", "interval", "problems")
-    return [
-        head,
-        *(
-            (
-                row["run"],
-                row["benchmark"],
-                f"{row['mode']} {row['score']}",
-                "withheld" if row["withheld"] else f"{row['value']:.1f}",
-                f"{row['low']:.1f} to {row['high']:.1f}" if row["low"] is not None else "",
-                row["n"],
-            )
-            for row in rows
-        ),
-    ]
+    return [head, *map(_score_cells, rows)]
+
+
+def _score_cells(row: Row) -> tuple[Any, ...]:
+    value, interval = f"{row['value']:.1f}", ""
+    if row["withheld"]:
+        value = "withheld"
+    if row["low"] is not None:
+        interval = f"{row['low']:.1f} to {row['high']:.1f}"
+    return row["run"], row["benchmark"], f"{row['mode']} {row['score']}", value, interval, row["n"]
 
 
 def _run_rows(results: Path) -> list[tuple[Any, ...]]:

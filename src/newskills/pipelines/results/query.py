@@ -49,8 +49,8 @@ def run(parsed: Parsed[QueryCommandOptions]) -> int:
     formats = [f"--{name}" for name in ("json", "csv", "latex") if getattr(options, name)]
     if len(formats) > 1:
         raise ConfigError(f"{' and '.join(formats)} cannot be used together.")
-    most = None if formats else options.rows + 1
-    with query_reader(options.sql, options.results, _query_limits(options, most), notes) as reader:
+    limits = _query_limits(options, None if formats else options.rows + 1)
+    with query_reader(options.sql, options.results, limits, notes) as reader:
         for note in notes:
             print_note(note)
         if options.json:

@@ -14,10 +14,10 @@ from newskills.config.command_line import Parsed
 from newskills.config.values import parse_value
 from newskills.pipelines.json_output import print_json
 from newskills.pipelines.notices import print_note
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import doc, optional_path, split_names
 
 if TYPE_CHECKING:
-    from newskills.view.comparison.regrade import Regraded, RegradeOptions
+    from newskills.view.comparison.regrade import Reading, Regraded, RegradeOptions
 
 
 class RegradeCommandOptions(Struct, frozen=True, kw_only=True):
@@ -72,13 +72,18 @@ def _regrade_options(parsed: Parsed[RegradeCommandOptions]) -> RegradeOptions:
     from newskills.view.comparison.regrade import RegradeOptions
 
     options = parsed.options
+    reading: Reading | None = None
     if options.strict and options.lenient:
         raise ConfigError("--strict and --lenient exclude each other; the spread shows both.")
+    if options.strict:
+        reading = "strict"
+    elif options.lenient:
+        reading = "lenient"
     return RegradeOptions(
-        benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
+        benchmarks=split_names(options.benchmarks),
         grader=options.grader,
         config={key: parse_value(str(text)) for key, text in parsed.overrides.items()},
-        reading="strict" if options.strict else "lenient" if options.lenient else None,
+        reading=reading,
         spread=options.spread,
-        output_dir=Path(options.output_dir) if options.output_dir else None,
+        output_dir=optional_path(options.output_dir),
     )

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from newskills.base.records import Cause, Outcome
 from newskills.config.command_line import Parsed
 from newskills.pipelines.notices import print_note
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import doc, split_names
 
 if TYPE_CHECKING:
     from newskills.view.samples import SelectedSample
@@ -65,7 +65,7 @@ def _select_at_most(options: SamplesOptions, notes: list[str], most: int) -> lis
     from newskills.view.samples import SampleFilter, select
 
     selection = SampleFilter(
-        benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
+        benchmarks=split_names(options.benchmarks),
         outcome=options.outcome,
         cause=options.cause,
         seed=options.seed,

@@ -22,6 +22,7 @@ from newskills.config.values import Text
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.json_output import print_json
 from newskills.pipelines.notices import print_note
+from newskills.pipelines.options import split_names
 from newskills.pipelines.results.reader_models import (
     AskedModels,
     RequestRows,
@@ -109,7 +110,7 @@ class ScanPlan(NamedTuple):
 
 def _plan_scan(parsed: Parsed[ScanOptions]) -> ScanPlan:
     options = parsed.options
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
+    wanted = split_names(options.benchmarks)
     specs = options.scanners or list(SCANNERS.built_in())
     questions = [load_question(Path(spec)) for spec in specs if spec.endswith(QUESTION_ENDINGS)]
     rules = [spec for spec in specs if not spec.endswith(QUESTION_ENDINGS)]
@@ -118,12 +119,15 @@ def _plan_scan(parsed: Parsed[ScanOptions]) -> ScanPlan:
     for spec in rules:
         scanner_name(spec)
         SCANNERS.get(spec)
+    labelled: list[LabelledSample] = []
+    if options.labels:
+        labelled = read_labelled(Path(options.labels))
     return ScanPlan(
         items=chosen_benchmarks(Path(options.results_dir), wanted),
         rules=rules,
         questions=questions,
         models=model_names(options) if questions else [],
-        labelled=read_labelled(Path(options.labels)) if options.labels else [],
+        labelled=labelled,
     )
 
 
@@ -151,11 +155,11 @@ def _run_scan(parsed: Parsed[ScanOptions]) -> tuple[Scan, AskedModels]:
     for question in plan.questions:
         answered, last_asking = _ask_question(parsed, question, items, notes)
         results += answered
-        asking = last_asking if last_asking.exit_code else asking
+        if last_asking.exit_code:
+            asking = last_asking
+    agreement = []
     if options.labels:
         agreement = scan_agreements(labelled, items, [result.scanner for result in results])
-    else:
-        agreement = []
     whole = Scan(results=tuple(results), agreement=tuple(agreement), notes=tuple(dict.fromkeys(notes)))
     return whole, asking
 
@@ -204,7 +208,8 @@ def _write_request(
 ) -> RequestRows:
     """Write the rows that ask about an output file, unless they are there: their folder is named after all that
     decides on them."""
-    seed = "" if (number := item.seeds[item.files.index(output)]) is None else f"-rs{number}"
+    number = item.seeds[item.files.index(output)]
+    seed = "" if number is None else f"-rs{number}"
     settings = [question.digest, file_digest(output), asking_digest(overrides)]
     digest = hashlib.blake2b(msgspec.json.encode(settings), digest_size=6).hexdigest()
     folder = scan_folder(output, question.name) / f"requests{seed}-{digest}"
@@ -237,5 +242,7 @@ def _read_verdicts(
     """Yield what each model said in each order of the labels."""
     for model, replies_of_model in replies.items():
         for order in range(1, question.orders + 1):
-            asker = f"{model}, order {order}" if question.orders > 1 else model
+            asker = model
+            if question.orders > 1:
+                asker = f"{model}, order {order}"
             yield asker, read_reply(question, replies_of_model.get(f"{number}-{order}"), transcript)

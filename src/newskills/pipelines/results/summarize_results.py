@@ -18,7 +18,7 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import print_note
-from newskills.pipelines.options import tracking_of
+from newskills.pipelines.options import optional_path, split_names, tracking_of
 from newskills.pipelines.results.summarize_results_options import SummarizeResultsOptions
 from newskills.run.evaluate import require_trust
 from newskills.run.reporting.groups import GroupFor
@@ -96,15 +96,15 @@ def make_summary(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
     place = results_place(options.results_dir, options)
     tracking = tracking_of(options.wandb_name, options.wandb_project, options.wandb_group)
     how = SummaryOptions(
-        benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
+        benchmarks=split_names(options.benchmarks),
         max_samples=options.max_samples,
         max_seq_len=options.max_seq_len,
         errors_are_incorrect=options.errors_as == "incorrect",
         metric_type=options.metric_type,
         metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
         accept_lost=options.accept_lost / 100,
-        save_metrics_path=Path(options.save_metrics_path) if options.save_metrics_path else None,
-        group_for=group_for(options.group.split(",") if options.group else ()),
+        save_metrics_path=optional_path(options.save_metrics_path),
+        group_for=group_for(split_names(options.group)),
     )
     if options.dry_run:
         show_dry_run(_dry_run_steps(place, how))

@@ -15,6 +15,7 @@ from newskills.base.tables import output_width
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import print_note
+from newskills.pipelines.options import optional_path
 from newskills.pipelines.results.summarize_results import metric_for
 from newskills.pipelines.results.summarize_robustness_options import SummarizeRobustnessOptions
 from newskills.run.reporting.robustness import (
@@ -61,7 +62,7 @@ def make_summary(parsed: Parsed[SummarizeRobustnessOptions]) -> RobustnessSummar
     place = results_place(options.results_dir, options)
     how = SummaryOptions(
         accept_lost=options.accept_lost / 100,
-        save_metrics_path=Path(options.save_metrics_path) if options.save_metrics_path else None,
+        save_metrics_path=optional_path(options.save_metrics_path),
     )
     if options.dry_run:
         show_dry_run(_dry_run_steps(place, how))

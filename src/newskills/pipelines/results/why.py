@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.config.command_line import Parsed
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import doc, split_names
 
 if TYPE_CHECKING:
     from newskills.view.comparison.why import Explanation
@@ -40,5 +40,4 @@ def explain_difference(parsed: Parsed[WhyOptions]) -> list[Explanation]:
     from newskills.view.comparison.why import explain
 
     options = parsed.options
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
-    return explain(Path(options.before), Path(options.after), wanted)
+    return explain(Path(options.before), Path(options.after), split_names(options.benchmarks))

@@ -182,7 +182,8 @@ def _request_settings(keys: GatewayKeys, options: GatewayOptions) -> Request:
         dialect = MODELS.properties(keys.server.server_type).dialect
         if inference.top_logprobs is None:
             inference = msgspec.structs.replace(inference, top_logprobs=1)  # llama.cpp takes 0 for none
-        extra = dict.fromkeys(dialect.token_ids if dialect is not None else (), True)
+        if dialect is not None:
+            extra = dict.fromkeys(dialect.token_ids, True)
     return Request(inference=inference, extra_body=extra)
 
 

@@ -94,7 +94,9 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
             )
         plain = {key: value for key, value in model_args.items() if not _is_key(key)}
         plain = {"output_dir": f"gateway/{model_name.replace('/', '-')}", **plain}
-        plain |= {"server_type": kind, "model": model, **({"server_address": base_url} if base_url else {})}
+        plain |= {"server_type": kind, "model": model}
+        if base_url:
+            plain["server_address"] = base_url
         self._options = read_config(ProviderOptions, plain, "a model argument of newskills")
         self._overrides = {key: Text(value) for key, value in model_args.items() if _is_key(key)}
         if api_key is not None:

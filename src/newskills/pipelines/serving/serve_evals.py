@@ -29,6 +29,7 @@ from newskills.pipelines.evaluation import work
 from newskills.pipelines.evaluation.jobs import prepare
 from newskills.pipelines.evaluation.options import EvalOptions, parse_words
 from newskills.pipelines.evaluation.specification import SPLIT, evaluation_spec
+from newskills.pipelines.options import optional_path
 from newskills.pipelines.placement.cluster import target_cluster
 from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.serving.serve_evals_options import ServeEvalsOptions
@@ -95,7 +96,9 @@ class ClusterEvaluation(Struct, frozen=True, kw_only=True):
                     ExperimentRecords(os.environ).find(submission.read_text(encoding="utf-8")), supervision
                 )
         ready = prepare(self.parsed, self.cluster)
-        experiment = submit_prepared(ready) if ready is not None and not supervision.stopping else None
+        experiment = None
+        if ready is not None and not supervision.stopping:
+            experiment = submit_prepared(ready)
         if experiment is not None:
             with atomic_write(submission) as file:
                 file.write(experiment.id.encode())
@@ -151,13 +154,16 @@ class EvalPlanner:
         words = ["--output_dir", str(folder), "--benchmarks", order.counted, "--server_type", OPENAI]
         words += ["--server_address", request.api_base, "--expname", f"rollout-{request.rollout_id}-{order.name}"]
         for name in ("cluster", "config_dir", "data_dir"):
-            words += [f"--{name}", value] if (value := getattr(options, name)) else []
+            if value := getattr(options, name):
+                words += [f"--{name}", value]
         words += [*order.overrides(), "++server.server_type=openai", f"++server.base_url={request.api_base}"]
         words += [f"++server.model={options.openai_model_name}", "++server.api_key=EMPTY"]
         return [*words, f"++max_concurrent_requests={options.max_concurrent_requests}", *self._more]
 
     def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> BenchmarkWork:
-        words = [*self.argv(request, order, folder), *(self._judge if self._is_judged(order.name) else ())]
+        words = self.argv(request, order, folder)
+        if self._is_judged(order.name):
+            words += self._judge
         command = mask_addresses(shlex.join(["ns", "eval", *words]))
         parsed = parse_words(words)
         cluster = target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)
@@ -171,13 +177,8 @@ class EvalPlanner:
 
     def _is_judged(self, name: str) -> bool:
         """Return whether a benchmark of that name has a judge. Raises UnknownNameError."""
-        data_dir = self._options.data_dir
-        return any(
-            benchmark.judge is not None
-            for benchmark in expand_benchmarks(
-                name, BenchmarkPlaces(None, root(Path(data_dir) if data_dir else None))
-            )
-        )
+        places = BenchmarkPlaces(None, root(optional_path(self._options.data_dir)))
+        return any(benchmark.judge is not None for benchmark in expand_benchmarks(name, places))
 
 
 def run_evaluation_server(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:

@@ -51,7 +51,9 @@ def run_gym_server(parsed: Parsed[ServeGymOptions]) -> EndedService | None:
     if options.folder is not None:
         _write_gym_folder(options, asking, list(parsed.overrides.items()))
         return None
-    host, port = gym_address(os.environ) if options.gym_address else (options.host, options.port)
+    host, port = options.host, options.port
+    if options.gym_address:
+        host, port = gym_address(os.environ)
     check_reach(host, "", open_to_all=options.open or options.gym_address, takes_token=False)
     capacity = Capacity(workers=options.workers, at_once=options.max_concurrent)
     source = RewardGrader(name, settings, keys.sandbox, capacity)
@@ -113,7 +115,8 @@ def _write_gym_folder(
     if not file.is_file():
         raise DataError(f"There is no {file}.", hint=f"ns prepare_data {options.benchmark}")
     words = [f"--benchmark={options.benchmark}", f"--max_concurrent={options.max_concurrent}"]
-    words += [f"--data_dir={Path(options.data_dir).absolute()}"] if options.data_dir else []
+    if options.data_dir:
+        words.append(f"--data_dir={Path(options.data_dir).absolute()}")
     made = GymFolder(
         name=server_name(benchmark.name),
         title=benchmark.title,

@@ -56,9 +56,9 @@ def run_reward_server(parsed: Parsed[ServeRewardsOptions]) -> EndedService | Non
     if options.dry_run:
         where = f"{options.host}:{options.port or 'a free port'}"
         steps = [("listens", where, describe_access(listening.token)), _judging_step(source, keys)]
-        show_dry_run(
-            [*steps, *([("asks", keys.reward.judge.server.model, "the judge")] if keys.reward.judges else [])]
-        )
+        if keys.reward.judges:
+            steps.append(("asks", keys.reward.judge.server.model, "the judge"))
+        show_dry_run(steps)
         return None
     print_with_time(describe_access(listening.token))
     return EndedService(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from newskills.agents.definition import (
     AgentDefinition,
@@ -70,7 +71,9 @@ def list_or_install_agents(parsed: Parsed[AgentsOptions]) -> list[ListedAgent] |
     folder = Path(options.folder).expanduser().resolve() if options.folder else agents_folder()
     if options.action == "list":
         agents = [_listed_agent(definition, folder) for definition in _read_definitions(options.names or [ALL])]
-        return agents if options.names else [*agents, *_python_agents()]
+        if not options.names:
+            agents += _python_agents()
+        return agents
     if not options.names:
         raise ConfigError("Which agents?", hint=f"ns agents install {next(iter(library()))}, or `all`")
     definitions = _read_definitions(options.names)
@@ -99,14 +102,10 @@ def _agent_state(agent: ListedAgent) -> str:
 
 def _listed_agent(definition: AgentDefinition, folder: Path) -> ListedAgent:
     """Return an agent that is a data file, with what is installed of it."""
-    installed = find_installed(definition, folder)
-    return ListedAgent(
-        name=definition.name,
-        protocol=definition.protocol,
-        version=definition.install.version,
-        folder=place_of(definition, folder) if installed else None,
-        size_mb=installed.mb if installed else 0,
-    )
+    agent = ListedAgent(name=definition.name, protocol=definition.protocol, version=definition.install.version)
+    if installed := find_installed(definition, folder):
+        return replace(agent, folder=place_of(definition, folder), size_mb=installed.mb)
+    return agent
 
 
 def _python_agents() -> list[ListedAgent]:

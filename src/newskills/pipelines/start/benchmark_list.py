@@ -140,7 +140,9 @@ def _one_line(item: ListedName) -> str:
 
 
 def _two_lines(item: ListedName) -> str:
-    remarks = f"{_state_remark(item)} needs {item.needs}" if item.needs else _state_remark(item)
+    remarks = _state_remark(item)
+    if item.needs:
+        remarks += f" needs {item.needs}"
     if remarks:
         return f"{item.title}\n{remarks.strip()}"
     return item.title
@@ -155,10 +157,12 @@ def _state_remark(item: ListedName) -> str:
 def _print_explanation(listed: Sequence[ListedName], files: Sequence[PreparedFile], root: str) -> None:
     """Print what stands beside the table: how many there are, what is prepared, and what the states mean."""
     here = [item.name for item in listed if item.prepared]
-    names = ", ".join(here[:_NAMED]) + (", …" if len(here) > _NAMED else "")
     lines = [f"{counted(len(listed), 'benchmark')} listed. Figures: rows of the default split."]
     if here:
-        lines.append(f"* {len(here)} prepared on this machine, in {root}: {names}.")
+        names = here[:_NAMED]
+        if len(here) > _NAMED:
+            names.append("…")
+        lines.append(f"* {len(here)} prepared on this machine, in {root}: {', '.join(names)}.")
     else:
         lines += [f"None of these is prepared on this machine, in {root}.", "To prepare one: ns prepare_data NAME"]
     for state in STATES:

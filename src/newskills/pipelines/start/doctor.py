@@ -115,8 +115,9 @@ def _examine_extras() -> list[DoctorFinding]:
         if not missing:
             findings.append(DoctorFinding(f"extra {extra}", "ok", use))
             continue
-        part = f" ({', '.join(missing)} missing)" if len(missing) < len(modules) else ""
-        text = f"{use}: pip install 'newskills[{extra}]'{part}"
+        text = f"{use}: pip install 'newskills[{extra}]'"
+        if len(missing) < len(modules):
+            text += f" ({', '.join(missing)} missing)"
         findings.append(DoctorFinding(f"extra {extra}", "note", text))
     return findings
 
@@ -124,10 +125,9 @@ def _examine_extras() -> list[DoctorFinding]:
 def _examine_gpus() -> DoctorFinding:
     from newskills.models.serving.gpus import visible_gpus
 
-    count = visible_gpus()
-    return DoctorFinding(
-        "GPUs", "ok" if count else "note", f"{count} visible" if count else "none: models run on the CPU"
-    )
+    if count := visible_gpus():
+        return DoctorFinding("GPUs", "ok", f"{count} visible")
+    return DoctorFinding("GPUs", "note", "none: models run on the CPU")
 
 
 def _examine_keys() -> list[DoctorFinding]:
@@ -136,10 +136,8 @@ def _examine_keys() -> list[DoctorFinding]:
     names = (*service_keys(), "HF_TOKEN")
     present = [name for name in names if os.environ.get(name)]
     if present:
-        text = ", ".join(present)
-    else:
-        text = f"none is set; only hosted services need one ({names[0]}, …)"
-    return [DoctorFinding("API keys", "ok" if present else "note", text)]
+        return [DoctorFinding("API keys", "ok", ", ".join(present))]
+    return [DoctorFinding("API keys", "note", f"none is set; only hosted services need one ({names[0]}, …)")]
 
 
 def _examine_folders() -> list[DoctorFinding]:
@@ -151,11 +149,11 @@ def _examine_folders() -> list[DoctorFinding]:
         while not there.exists():
             there = there.parent
         free = shutil.disk_usage(there).free / 2**30
-        writable = there.is_dir() and os.access(there, os.W_OK)
-        state: State = "ok" if writable and free > 1 else "wrong"
-        findings.append(
-            DoctorFinding(name, state, f"{folder} ({free:.1f} GiB free{'' if writable else ', not writable'})")
-        )
+        state: State = "ok" if free > 1 else "wrong"
+        remarks = f"{free:.1f} GiB free"
+        if not (there.is_dir() and os.access(there, os.W_OK)):
+            state, remarks = "wrong", f"{remarks}, not writable"
+        findings.append(DoctorFinding(name, state, f"{folder} ({remarks})"))
     return findings
 
 

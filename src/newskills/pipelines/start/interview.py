@@ -81,10 +81,10 @@ class Interview:
             if question.name in self.given:
                 answer = getattr(self.options, question.name)
                 if not (question.fits or question.when)(answers):
-                    without = " without --ssh_host" if question.name.startswith("ssh_") else ""
-                    raise ConfigError(
-                        f"--{question.name} cannot be used with executor {answers['executor']}{without}."
-                    )
+                    case = f"executor {answers['executor']}"
+                    if question.name.startswith("ssh_"):
+                        case += " without --ssh_host"
+                    raise ConfigError(f"--{question.name} cannot be used with {case}.")
                 question.check(answer, answers)
                 answers[question.name] = answer
             elif question.when(answers):
@@ -105,9 +105,12 @@ class Interview:
             except ConfigError as error:
                 raise ConfigError(f"--{question.name}: {error}") from error
             return default
+        prompt = question.text
+        if default:
+            prompt += f" [{default}]"
         while True:
             try:
-                text = self.ask(f"{question.text}{f' [{default}]' if default else ''}: ") or default
+                text = self.ask(f"{prompt}: ") or default
                 question.check(text, answers)
                 return text
             except EOFError as error:
@@ -201,19 +204,20 @@ def _pull_images(cluster: ClusterConfig, environ: Mapping[str, str], say: PrintL
     from newskills.launch.machines.ssh import shell_of
 
     shell = shell_of(cluster, environ)
-    engine = engine_of(shell, cluster) if _pulls_images(cluster.properties) else None
+    engine = None
+    if _pulls_images(cluster.properties):
+        engine = engine_of(shell, cluster)
     if engine is None:
         raise ConfigError("--pull_images needs executor local and a container engine that answers.")
     ok = True
     for image in dict.fromkeys(cluster.containers.values()):
         if not image.startswith("dockerfile:"):
             done = shell.run([engine, "pull", image])
-            ok = ok and done.code == 0
-            error_lines = done.err.strip().splitlines()
-            say(
-                f"  [{'ok' if done.code == 0 else 'wrong'}] {image}"
-                + (f": {error_lines[-1]}" if done.code and error_lines else "")
-            )
+            line = f"  [ok] {image}"
+            if done.code:
+                ok = False
+                line = ": ".join([f"  [wrong] {image}", *done.err.strip().splitlines()[-1:]])
+            say(line)
     return ok
 
 

@@ -18,6 +18,7 @@ from newskills.config.command_line import Parsed
 from newskills.models.serving.weights import known_weights
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import optional_path
 from newskills.pipelines.start.quickstart_options import QuickstartOptions
 from newskills.recipes.improve.loop import Improvement
 from newskills.recipes.improve.records import ROUNDS
@@ -98,7 +99,7 @@ def run_quickstart(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | Non
     spec = QuickstartSpec(
         output_dir=Path(options.output_dir),
         model=options.model,
-        data_dir=Path(options.data_dir) if options.data_dir else None,
+        data_dir=optional_path(options.data_dir),
         share=options.share,
     )
     if options.dry_run:
@@ -124,7 +125,7 @@ def _run_lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
             output_dir=Path(options.output_dir),
             model=options.model,
             watch=steps_shown,
-            data_dir=Path(options.data_dir) if options.data_dir else None,
+            data_dir=optional_path(options.data_dir),
         ),
         options.share,
     )

@@ -108,8 +108,11 @@ def server_script(spec: ServeSpec, options: ModelOptions) -> ServerScript:
     )
 
 
-def sandbox_script(options: ModelOptions) -> SandboxScript:
-    """Return the sandbox's script; clients find it by reference, so an address in the overrides is left out."""
+def sandbox_script(options: ModelOptions) -> SandboxScript | None:
+    """Return the script of `--with_sandbox`, None without; clients find the sandbox by reference, so an address in the
+    overrides is left out."""
+    if not options.with_sandbox:
+        return None
     overrides = [
         word
         for word in options.sandbox_env_overrides

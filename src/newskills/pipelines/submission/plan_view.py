@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Ref, Word
 from newskills.base.tables import print_table
+from newskills.base.terminal import counted
 from newskills.config.layers import Resolved, explain
 from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.executors import make_executor
@@ -36,7 +37,9 @@ def show_pipeline(ready: PreparedSubmission, experiment: Experiment) -> None:
     print_tree(ready.submission.pipeline, experiment.cluster)
     rows = [(name, value) for name, value in ready.shown.items()]
     package = experiment.package
-    code = f"{package.path}{f' (commit {package.commit[:12]})' if package.commit else ''}"
+    code = package.path
+    if package.commit:
+        code += f" (commit {package.commit[:12]})"
     sys.stdout.write("\n")
     print_table([*rows, ("code", code), ("folder", experiment.folder)])
     if ready.options.show_scripts:
@@ -84,11 +87,14 @@ def print_scripts(pipeline: Pipeline, site: Site) -> None:
 def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:
     from rich.text import Text
 
-    after = [*job.depends_on, *job.run_after]
-    notes = [f"after {', '.join(after)}"] if after else []
+    title, notes = job.name, []
+    if after := [*job.depends_on, *job.run_after]:
+        notes.append(f"after {', '.join(after)}")
     if job.copies:
         notes.append(f"{job.copies} follow-up jobs resume after the time limit")
-    branch = tree.add(Text(f"{job.name} ({'; '.join(notes)})" if notes else job.name))
+    if notes:
+        title += f" ({'; '.join(notes)})"
+    branch = tree.add(Text(title))
     for group in job.groups:
         if len(job.groups) > 1:
             place = branch.add(Text(f"group {group.name}: {_describe_hardware(group)}"))
@@ -102,17 +108,19 @@ def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:
 
 def _describe_hardware(group: CommandGroup) -> str:
     hardware = group.hardware
-    words = [f"{hardware.num_nodes} node{'s' if hardware.num_nodes > 1 else ''}"]
+    words = [counted(hardware.num_nodes, "node")]
     if hardware.num_gpus:
-        words.append(f"{hardware.num_gpus} GPU{'s' if hardware.num_gpus > 1 else ''} each")
+        words.append(f"{counted(hardware.num_gpus, 'GPU')} each")
     if hardware.partition:
         words.append(f"partition {hardware.partition}")
     return ", ".join(words)
 
 
 def _describe_command(command: Command, cluster: ClusterConfig) -> str:
-    image = image_of(cluster, command.container)
-    return f"{command.role} {command.name}{f' in {image}' if image else ''}: {_short_command(command.script.argv)}"
+    title = f"{command.role} {command.name}"
+    if image := image_of(cluster, command.container):
+        title += f" in {image}"
+    return f"{title}: {_short_command(command.script.argv)}"
 
 
 def _short_command(words: tuple[Word, ...]) -> str:

@@ -84,7 +84,9 @@ def submit_and_wait(ready: PreparedSubmission) -> Experiment | None:
 
 def say_submitted(experiment: Experiment) -> None:
     """Print which jobs there are, and the next commands to type."""
-    shown = experiment.jobs if len(experiment.jobs) <= SCREENFUL else experiment.jobs[: SCREENFUL // 2]
+    shown = experiment.jobs
+    if len(shown) > SCREENFUL:
+        shown = shown[: SCREENFUL // 2]
     print_table([(job.name, job.handle, _format_dependencies(job)) for job in shown], ("job", "id", "after"))
     if left := len(experiment.jobs) - len(shown):
         sys.stdout.write(f"… and {left:,} more: ns status {experiment.name} --all\n")

@@ -89,15 +89,12 @@ def job_rows(jobs: Sequence[JobState]) -> list[tuple[str, ...]]:
     """Return the cells shown for each job, below `JOB_HEAD`."""
     rows: list[tuple[str, ...]] = []
     for job in jobs:
-        rows.append(
-            (
-                job.job.name,
-                printable(job.state) + (f": {printable(job.why)}" if job.why and job.code else ""),
-                "" if job.exit_code is None else str(job.exit_code),
-                "" if job.seconds is None else f"{job.seconds:.0f}",
-                printable(job.job.logs),
-            )
-        )
+        state = printable(job.state)
+        if job.why and job.code:
+            state += f": {printable(job.why)}"
+        exit_code = "" if job.exit_code is None else str(job.exit_code)
+        seconds = "" if job.seconds is None else f"{job.seconds:.0f}"
+        rows.append((job.job.name, state, exit_code, seconds, printable(job.job.logs)))
     return rows
 
 

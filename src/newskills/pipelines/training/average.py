@@ -35,7 +35,9 @@ def folders_of(options: AverageOptions) -> tuple[list[str], list[str]]:
         folders = [f"{folders[0].rstrip('/')}/{STEP}{step}" for step in steps_of(options.steps, "--steps")]
     if len(folders) < 2:
         raise ConfigError("An average needs at least two checkpoints.")
-    removed = [*(folders if options.remove_checkpoints_after_average else ()), *options.remove]
+    removed = list(options.remove)
+    if options.remove_checkpoints_after_average:
+        removed = [*folders, *removed]
     if options.output_model in removed:
         raise ConfigError(f"--remove {options.output_model}: the average is written there.")
     return folders, list(dict.fromkeys(removed))
@@ -72,8 +74,10 @@ def _average_here(options: AverageOptions) -> Path | None:
     average_checkpoints([Path(folder) for folder in folders], target)
     for folder in removed:
         _remove_folder(Path(folder))
-    removal = f"; removed {', '.join(removed)}" if removed else ""
-    sys.stdout.write(f"{target}: average of {len(folders)} checkpoints{removal}\n")
+    outcome = f"{target}: average of {len(folders)} checkpoints"
+    if removed:
+        outcome += f"; removed {', '.join(removed)}"
+    sys.stdout.write(f"{outcome}\n")
     return target
 
 

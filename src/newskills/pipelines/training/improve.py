@@ -18,6 +18,7 @@ from newskills.launch.experiments import Experiment
 from newskills.models.serving import SERVERS
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import optional_path
 from newskills.pipelines.placement.cluster import paths_of, target_cluster
 from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.prepared import PreparedSubmission
@@ -126,7 +127,7 @@ def _improve_spec(options: ImproveOptions, config: ImproveConfig) -> ImproveSpec
         benchmark=options.benchmark,
         watch=steps_shown,
         split=options.split,
-        training_data=Path(options.training_data) if options.training_data else None,
+        training_data=optional_path(options.training_data),
         solutions=tuple(map(Path, options.solutions)),
         rounds=max(options.rounds, len(config.stages)),
         stages=config.stages,
@@ -137,7 +138,7 @@ def _improve_spec(options: ImproveOptions, config: ImproveConfig) -> ImproveSpec
         backend=options.backend,
         server_type=options.server_type,
         server_gpus=options.server_gpus,
-        data_dir=Path(options.data_dir) if options.data_dir else None,
+        data_dir=optional_path(options.data_dir),
         keys=config.keys,
     )
 
@@ -165,9 +166,9 @@ def _dry_run_steps(spec: ImproveSpec) -> Iterator[Step]:
 def _describe_amount(stage: ImproveStage) -> str:
     """Describe how much the stage trains."""
     keys = stage.keys
-    length = counted(keys.steps, "step") if stage.method == "grpo" else f"{keys.epochs:g} epochs"
+    length = f"{keys.epochs:g} epochs"
+    if stage.method == "grpo":
+        length = counted(keys.steps, "step")
     if keys.samples:
-        problems = f"at most {keys.problems} problems × {counted(keys.samples, 'sample')}, "
-    else:
-        problems = ""
-    return f"{problems}{length}"
+        return f"at most {keys.problems} problems × {counted(keys.samples, 'sample')}, {length}"
+    return length

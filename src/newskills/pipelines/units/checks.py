@@ -148,12 +148,14 @@ def check_prompts(
         text = config.inference.endpoint_type == "text"
         folder, name = os.path.split(config.input_file)
         shipped = shipments.get(folder)
-        local = f"{shipped.source}/{name}" if shipped is not None else paths.local_path(config.input_file)
         if shipped is not None:
+            local: str | None = f"{shipped.source}/{name}"
             config = _move_unit(unit, {folder: shipped.source}).config
-        elif local is not None:
-            here = paths.local_path(config.official_prompts) if config.official_prompts else None
-            config = replace(config, input_file=local, official_prompts=here or config.official_prompts)
+        elif (local := paths.local_path(config.input_file)) is not None:
+            prompts = config.official_prompts
+            if prompts:
+                prompts = paths.local_path(prompts) or prompts
+            config = replace(config, input_file=local, official_prompts=prompts)
         if code_paths(config):
             config, whole = local_sources(config, paths.packaged)
         if paths.contained:
@@ -183,17 +185,20 @@ def _config_here(config: GenerationConfig, paths: ClusterPaths) -> GenerationCon
 
     def local(text: str | None) -> str | None:
         file, colons, name = (text or "").partition("::")
-        here = paths.local_path(file) if os.path.isabs(file) and not os.path.exists(file) else None
-        if here is not None:
-            return f"{here}{colons}{name}"
+        if os.path.isabs(file) and not os.path.exists(file):
+            here = paths.local_path(file)
+            if here is not None:
+                return f"{here}{colons}{name}"
         return text
 
     prompt = config.prompt_config
+    if isinstance(prompt, str):
+        prompt = local(prompt)
     return replace(
         config,
         solver=local(config.solver) or config.solver,
         eval_type=local(config.eval_type),
-        prompt_config=local(prompt) if isinstance(prompt, str) else prompt,
+        prompt_config=prompt,
     )
 
 
@@ -204,6 +209,6 @@ def _with_solutions(config: GenerationConfig, paths: ClusterPaths) -> Generation
     if thinking.generation_dir is None:
         return config
     local = paths.local_path(thinking.generation_dir)
-    there = local is not None and any(Path(local).glob("output-rs*.jsonl"))
-    changed = replace(thinking, generation_dir=local) if there else ParallelThinking()
-    return replace(config, parallel_thinking=changed)
+    if local is not None and any(Path(local).glob("output-rs*.jsonl")):
+        return replace(config, parallel_thinking=replace(thinking, generation_dir=local))
+    return replace(config, parallel_thinking=ParallelThinking())

@@ -24,7 +24,7 @@ from newskills.recipes.improve.records import ImproveSpec, ImproveStage
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.run.training.examples import check_rows
 from newskills.run.training.leakage import FIELDS, check_overlap, question_of, texts_of
-from newskills.train.data.filters.contamination import digest
+from newskills.train.data.filters.contamination import text_digest
 from newskills.train.data.overlap import OverlapIndex
 
 COMMON_WORD_SHARE = 0.5
@@ -103,9 +103,9 @@ def _training_pool(
 ) -> TrainingPool:
     """Return the stage's training pool, without what is almost like the `questions` that are evaluated on."""
     if stage.method == "grpo" and (stage.solutions or stage.examples):
+        what = "--solutions" if stage.solutions else "examples"
         raise ConfigError(
-            "GRPO trains on the model's own samples, so "
-            f"{'--solutions' if stage.solutions else 'examples'} has no effect.",
+            f"GRPO trains on the model's own samples, so {what} has no effect.",
             hint="Leave it out, or use --method=sft.",
         )
     if stage.needs_problems:
@@ -162,7 +162,7 @@ def decontaminate_rows(rows: Sequence[Row], evaluated: Sequence[str], share: flo
     without a question.
     """
     telling = _distinctive_words(evaluated)
-    hashes = {digest(" ".join(text.casefold().split())) for text in evaluated}
+    hashes = {text_digest(" ".join(text.casefold().split())) for text in evaluated}
     index = OverlapIndex(map(telling, evaluated), share=share)
     kept = []
     for number, row in enumerate(rows, 1):
@@ -172,7 +172,7 @@ def decontaminate_rows(rows: Sequence[Row], evaluated: Sequence[str], share: flo
                 f"Training problem {number} has no question to compare with those that are evaluated on.",
                 hint=f"Its text must be in one of the fields {', '.join(FIELDS)}, messages, input.",
             )
-        if digest(" ".join(text.casefold().split())) not in hashes and not index.holds(telling(text)):
+        if text_digest(" ".join(text.casefold().split())) not in hashes and not index.holds(telling(text)):
             kept.append(row)
     return kept
 

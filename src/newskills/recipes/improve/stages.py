@@ -44,7 +44,10 @@ def key_layers(file: str | None, overrides: Mapping[str, Any]) -> list[Layer]:
     """Return where the keys of all rounds come from: the YAML `file`, then the command line. Raises
     ConfigError."""
     shared, _ = _read_stage_file(file)
-    return [*([Layer(file, shared)] if file is not None else []), Layer("command line", overrides)]
+    layers = [Layer("command line", overrides)]
+    if file is not None:
+        layers.insert(0, Layer(file, shared))
+    return layers
 
 
 def _read_stage_file(file: str | None) -> tuple[dict[str, Any], object]:

@@ -41,7 +41,7 @@ from newskills.prompts.official.table import official_folders
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.run.training.examples import context_of
 from newskills.train.pipelines.common import LOGS, TrainerRun, Wandb
-from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine, glance
+from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine_file, examine_first_line
 from newskills.train.shape import ModelShape, model_shape
 from newskills_sandbox.variables import HOST_VARIABLE, PORT_VARIABLE
 
@@ -93,19 +93,23 @@ class InsideScript(JobScript):
             words = (*start, *words)
         env: dict[str, Word] = {**self.env, **sandbox_env(self.sandbox, context), **self._judges(context)}
         keys = dict.fromkeys(name for server in self.judges for name in server_secrets(server, context))
-        secrets = (*keys, *(sandbox_secrets(context) if self.sandbox is not None else ()))
+        secrets = (*keys, *sandbox_secrets(self.sandbox, context))
         return self._script(
             words, context, env=env, secrets=secrets, all_nodes=self.nodes > 1 or self.span_group_nodes
         )
 
     def _judges(self, context: Context) -> dict[str, Word]:
         judges: dict[str, Word] = {}
-        for number, server in enumerate(self.judges):
-            judges[f"{JUDGE_ADDRESS}_{number}" if number else JUDGE_ADDRESS] = context.ref(server)
+        variable = JUDGE_ADDRESS
+        for number, server in enumerate(self.judges, 1):
+            judges[variable] = context.ref(server)
+            variable = f"{JUDGE_ADDRESS}_{number}"
         if self.judge_address is not None:
             judges[JUDGE_ADDRESS] = self.judge_address
         if self.judge_model is not None:
-            judges[JUDGE_MODEL] = self.judges[0].name if self.judges else self.judge_model
+            judges[JUDGE_MODEL] = self.judge_model
+            if self.judges:
+                judges[JUDGE_MODEL] = self.judges[0].name
         return judges
 
 
@@ -132,10 +136,8 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         """Return the output folder as the jobs see it. Raises ConfigError where there is no place for it."""
         if self.options.output_dir is not None:
             return self.paths.path_in_job(self.options.output_dir, "--output_dir").rstrip("/")
-        for place in (
-            os.path.abspath("results"),
-            f"{self.cluster.job_dir}/results" if self.cluster.job_dir else "",
-        ):
+        job_dir = self.cluster.job_dir
+        for place in (os.path.abspath("results"), job_dir and f"{job_dir}/results"):
             if self.cluster.ssh_tunnel is not None and not place.startswith(f"{self.cluster.job_dir}/"):
                 continue
             try:
@@ -202,9 +204,9 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         here = self.paths.local_path(data_path)
         try:
             if here is not None:
-                return examine(here, forms)
+                return examine_file(here, forms)
             if self.cluster.ssh_tunnel is not None and (line := self._first_line(data_path)):
-                return glance(line, data_path, forms)
+                return examine_first_line(line, data_path, forms)
         except FormatError as error:
             raise DataError(f"{error}") from error
         if not self.options.run_after and self.cluster.ssh_tunnel is None:
@@ -266,18 +268,21 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
                 raise ConfigError("No GPU is visible here: give --num_gpus, or a --cluster that has GPUs.")
             return here, None
         time_option = read_json(self.options.sbatch_kwargs, "--sbatch_kwargs").get("time")
-        time_limit = str(time_option) if time_option else self.cluster.timeouts.get(partition or "")
+        time_limit = self.cluster.timeouts.get(partition or "")
+        if time_option:
+            time_limit = str(time_option)
         gpus = self.options.num_gpus
-        size = NodeSize() if gpus and time_limit else node_size(self.cluster, partition, os.environ)
+        size = NodeSize()
+        if not gpus or not time_limit:
+            size = node_size(self.cluster, partition, os.environ)
         if gpus is None:
             gpus = size.gpus or USUAL_GPUS
-            print_note(
-                f"no --num_gpus: {gpus} per node" + ("" if size.gpus else " (the cluster did not report it)")
-            )
+            remark = "" if size.gpus else " (the cluster did not report it)"
+            print_note(f"no --num_gpus: {gpus} per node{remark}")
         if time_limit:
             return gpus, seconds_of(time_limit)
         usual = seconds_of(self.cluster.default_timeout)
-        return gpus, min(usual, size.limit) if size.limit else usual
+        return gpus, min(usual, size.limit or usual)
 
 
 def shape_here(model: str, paths: ClusterPaths) -> ModelShape | None:
@@ -287,6 +292,15 @@ def shape_here(model: str, paths: ClusterPaths) -> ModelShape | None:
     if folder is None:
         return None
     return model_shape(folder)
+
+
+def form_of(data_file: DataFileFacts | None, forms: tuple[str, ...], data_format: str | None) -> str:
+    """Return the form of rows: the one that was asked for, else that of the file, else the last of `forms`."""
+    if data_format:
+        return data_format
+    if data_file is not None:
+        return data_file.form
+    return forms[-1]
 
 
 def _folder_here(model: str, paths: ClusterPaths) -> Path | None:
@@ -323,7 +337,10 @@ def backend_of(options: RayOptions, model: str, paths: ClusterPaths) -> Literal[
         return options.backend
     size = _estimate_parameters(model, paths)
     chosen: Literal["fsdp", "megatron"] = "megatron" if size >= MANY_PARAMETERS else "fsdp"
-    print_note(f"no --backend: {chosen}" + (f" (about {size / 1e9:.3g} billion parameters)" if size else ""))
+    remark = ""
+    if size:
+        remark = f" (about {size / 1e9:.3g} billion parameters)"
+    print_note(f"no --backend: {chosen}{remark}")
     return chosen
 
 

@@ -28,6 +28,7 @@ from newskills.pipelines.training.foreign.jobs import (
     TrainingPlacement,
     backend_of,
     check_lora,
+    form_of,
     judges_of,
     key_as_number,
     one_blank,
@@ -62,18 +63,22 @@ class Harvest(Struct, frozen=True, kw_only=True):
     positions: int | None = None
 
     def harvest_script(self) -> InsideScript:
-        steps = [str(step) for step in self.average] or [self.step]
-        target = f"{self.run.output_dir}/{STEPS}/step_{{step}}" if self.average else self.target
+        steps, target = [self.step], self.target
+        if self.average:
+            steps = [str(step) for step in self.average]
+            target = f"{self.run.output_dir}/{STEPS}/step_{{step}}"
         options = [
             f"--checkpoints={self.run.checkpoints}",
             *(f"--step={step}" for step in steps),
             f"--target={target}",
             f"--model={self.run.model}",
             f"--project={self.root}",
-            *(() if self.positions is None else (f"--max-position-embeddings={self.positions}",)),
-            *((f"--plain={nemo_rl.WEIGHTS}",) if self.backend == "fsdp" else ()),
         ]
-        return InsideScript(nemo_rl.converter(self.backend, self.root), module=HARVEST, options=options)
+        if self.positions is not None:
+            options.append(f"--max-position-embeddings={self.positions}")
+        if self.backend == "fsdp":
+            options.append(f"--plain={nemo_rl.WEIGHTS}")
+        return InsideScript(nemo_rl.converter_words(self.backend, self.root), module=HARVEST, options=options)
 
     def averaging_script(self) -> AverageScript:
         folders = [f"{self.run.output_dir}/{STEPS}/step_{step}" for step in self.average]
@@ -158,9 +163,12 @@ def _make_training(
     data = placement.data(options.training_data, "--training_data")
     if data is None:
         raise ConfigError("No training data is given. Give --training_data (JSONL).")
-    forms = GRPO if isinstance(options, GrpoOptions) else SFT
+    if isinstance(options, GrpoOptions):
+        forms, loss, entropy = GRPO, options.loss, options.entropy_bonus
+    else:
+        forms, loss, entropy = SFT, None, 0.0
     data_file = placement.data_facts(data, forms, options.data_format)
-    form = options.data_format or (data_file.form if data_file is not None else forms[-1])
+    form = form_of(data_file, forms, options.data_format)
     if data_file is not None and data_file.both and form == "messages":
         print_note(
             "the rows have both messages and input, output: messages is used, with the tokenizer's chat template"
@@ -168,12 +176,17 @@ def _make_training(
     validation = placement.data(options.validation_data, "--validation_data")
     if validation is not None:
         placement.data_facts(validation, (form,), form)
-    algorithm: nemo_rl.Algorithm = "sft" if forms is SFT else "gym" if form == "gym" else "grpo"
+    algorithm: nemo_rl.Algorithm = "grpo"
+    steps = None
+    if forms is SFT:
+        algorithm, steps = "sft", _known_steps(parsed, data_file)
+    elif form == "gym":
+        algorithm = "gym"
     length = key_as_number(parsed.overrides, "policy.max_total_sequence_length")
     return nemo_rl.NemoRl(
         run=trained,
         length=length or placement.sequence_length(options.max_length, trained.model, nemo_rl.LENGTH),
-        steps=_known_steps(parsed, data_file) if algorithm == "sft" else None,
+        steps=steps,
         rate=_learning_rate(parsed, backend),
         algorithm=algorithm,
         backend=backend,
@@ -183,8 +196,8 @@ def _make_training(
         tools=data_file is not None and data_file.tools and form == "messages",
         root=options.nemo_rl_path,
         parent=placement.data(options.config, "--config"),
-        loss=options.loss if isinstance(options, GrpoOptions) else None,
-        entropy=options.entropy_bonus if isinstance(options, GrpoOptions) else 0.0,
+        loss=loss,
+        entropy=entropy,
         lora_rank=options.lora_rank,
     )
 
@@ -248,15 +261,13 @@ def _add_training(
     words += [f"++{key}={value}" for key, value in parsed.overrides.items()]
     checked = [path for path in (training.training_data, training.validation_data) if path is not None]
     services = reward_services(options)
+    inside = [f"--check={check_option((training.form,), path)}" for path in checked]
+    inside += [f"--project={training.root}", f"--folder={trained.checkpoints}", f"--stopped={nemo_rl.STOPPED}"]
+    if training.graded:
+        inside.append(f"--needs={nemo_rl.NEEDS}")
     script = InsideScript(
         words,
-        options=[
-            *(f"--check={check_option((training.form,), path)}" for path in checked),
-            f"--project={training.root}",
-            f"--folder={trained.checkpoints}",
-            f"--stopped={nemo_rl.STOPPED}",
-            *((f"--needs={nemo_rl.NEEDS}",) if training.graded else ()),
-        ],
+        options=inside,
         nodes=trained.nodes,
         ray=nemo_rl.RAY_RESOURCES,
         template=options.ray_template,
@@ -271,7 +282,9 @@ def _add_training(
     command = Command(script, container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
     groups = with_others(group, script, services, options)
-    outputs = [trained.output_dir, *checked, *([trained.model] if trained.model.startswith("/") else [])]
+    outputs = [trained.output_dir, *checked]
+    if trained.model.startswith("/"):
+        outputs.append(trained.model)
     name = "sft" if training.algorithm == "sft" else "grpo"
     made = (trained.output_dir,)
     return plan.add(name, groups, files=files, outputs=tuple(outputs), makes=made, copies=options.dependent_jobs)

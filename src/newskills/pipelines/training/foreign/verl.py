@@ -18,6 +18,7 @@ from newskills.pipelines.training.foreign.jobs import (
     TrainingPlacement,
     backend_of,
     check_lora,
+    form_of,
     judges_of,
     key_as_number,
     one_blank,
@@ -68,7 +69,7 @@ def _make_training(
     options = parsed.options
     data = placement.paths.path_in_job(options.prompt_data, "--prompt_data")
     data_file = placement.data_facts(data, PPO, options.data_format)
-    form = options.data_format or (data_file.form if data_file is not None else PPO[-1])
+    form = form_of(data_file, PPO, options.data_format)
     evaluated = placement.data(options.eval_data, "--eval_data")
     if evaluated is not None:
         placement.data_facts(evaluated, (form,), form)
@@ -81,18 +82,21 @@ def _make_training(
     if evaluated is not None and evaluated != data:
         files[evaluated] = f"{trained.output_dir}/data/eval.jsonl"
     steps: list[Word] = [f"--check={check_option((form,), path)}" for path in files]
+    train_file, eval_file = data, evaluated
     if form == "plain":
         for source, made in files.items():
             steps += ["--to-verl", source, made]
         steps.append(Ref(MAIN, "folder", "--prompt=", f"/{PROMPT}"))
-    named = files if form == "plain" else {path: path for path in files}
+        train_file = files[data]
+        if evaluated is not None:
+            eval_file = files[evaluated]
     prompt, answer = _sequence_lengths(parsed, trained.model, placement)
     training = verl.Verl(
         run=trained,
         prompt=prompt,
         answer=answer,
-        prompt_data=named[data],
-        eval_data=None if evaluated is None else named[evaluated],
+        prompt_data=train_file,
+        eval_data=eval_file,
         backend=backend,
         graded=form == "plain",
         module=options.script_module,
@@ -172,7 +176,8 @@ def _add_training(
     command = Command(script, container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
     outputs = [trained.output_dir, placement.paths.path_in_job(options.prompt_data, "--prompt_data")]
-    outputs += [trained.model] if trained.model.startswith("/") else []
+    if trained.model.startswith("/"):
+        outputs.append(trained.model)
     return plan.add(
         "ppo",
         with_others(group, script, reward_services(options), options),
@@ -201,7 +206,7 @@ def _add_harvest(
         f"--target={made}",
         f"--model={trained.model}",
     ]
-    script = InsideScript(verl.converter(backend), module=HARVEST, options=options)
+    script = InsideScript(verl.converter_words(backend), module=HARVEST, options=options)
     command = Command(script, container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus)
     converted = plan.add("convert", [group], [needs], outputs=(trained.output_dir, made), makes=(made,))

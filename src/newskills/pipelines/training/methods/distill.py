@@ -66,13 +66,15 @@ def plan_distillation(request: Request) -> PlannedTraining:
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
         skill = Skill(base, asking_of(benchmark, data, str(base), [keys.prompt_layer()]))
         student = _Student(base=base, skill=skill, benchmark=benchmark, data=data)
-        return (_by_texts if options.by == "texts" else _by_logprobs)(request, student, stack)
+        if options.by == "texts":
+            return _by_texts(request, student, stack)
+        return _by_logprobs(request, student, stack)
 
-    answers: list[Step] = (
-        [("writes", request.output_dir / EXAMPLES, "correct answers")] if options.by == "texts" else []
-    )
-    teacher: Step = ("asks" if options.teacher_address else "reads", options.teacher, "the teacher")
-    return PlannedTraining(steps=[teacher, ("reads", data, f"{len(rows)} problems"), *answers], task=task)
+    verb = "asks" if options.teacher_address else "reads"
+    steps: list[Step] = [(verb, options.teacher, "the teacher"), ("reads", data, f"{len(rows)} problems")]
+    if options.by == "texts":
+        steps.append(("writes", request.output_dir / EXAMPLES, "correct answers"))
+    return PlannedTraining(steps=steps, task=task)
 
 
 class _Student(msgspec.Struct, frozen=True, kw_only=True):

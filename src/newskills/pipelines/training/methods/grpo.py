@@ -81,13 +81,12 @@ def plan_grpo(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTrainin
 
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
         trained = [_trained_skill(source, base, layers) for source in sources]
+        settings: dict[str, Any] = {"steps": steps, "data": f"{sources[0].data}"}
+        weights = {}
         if len(sources) > 1:
             weights = {source.benchmark.name: source.weight for source in sources}
-        else:
-            weights = {}
+            settings |= {"data": [f"{source.data}" for source in sources], "weights": weights}
         method = msgspec.structs.replace(config_of(GrpoConfig, keys, steps), weights=weights)
-        data = [f"{source.data}" for source in sources]
-        settings = {"steps": steps, "data": data if len(data) > 1 else data[0]}
         other = stack.enter_context(held_out_of(options, keys, base))
         scorer = stack.enter_context(scoring_all(trained, keys.reward, keys.limit(base)))
         problems, held_out = _split_problems(options, keys, base, trained, scorer, other)
@@ -96,7 +95,7 @@ def plan_grpo(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTrainin
             base=base,
             method=method,
             data=RewardedProblems(problems, scorer),
-            settings=settings | ({"weights": weights} if weights else {}),
+            settings=settings,
             held_out=_with_interval(held_out, keys) if held_out else None,
         )
 
@@ -131,9 +130,10 @@ def _split_problems(
         source = entry.benchmark.name if len(trained) > 1 else ""
         own = [msgspec.structs.replace(entry.skill.problem(row), source=source) for row in entry.rows]
         own = fitting_problems(own, *room, say=print)
-        own, held = kept_apart(own, keys.held_out // len(trained)) if keeps else (own, [])
+        if keeps:
+            own, held = kept_apart(own, keys.held_out // len(trained))
+            apart += held
         problems += own
-        apart += held
     if options.eval_data is not None:
         rows = list(read_rows(Path(options.eval_data)))
         apart = fitting_problems([trained[0].skill.problem(row) for row in rows], *room, say=print)
@@ -186,17 +186,14 @@ def _show_prompts(sources: list[_Source], askings: list[QuestionFormat]) -> None
 def _dry_run_steps(options: GrpoOptions, keys: GrpoKeys, sources: list[_Source], steps: int) -> list[Step]:
     """Return what a dry run shows."""
     graders = ", ".join(dict.fromkeys(source.benchmark.grader for source in sources))
-    read: list[Step] = [
-        (
-            "reads",
-            source.data,
-            f"{len(source.rows)} problems, prompt {source.benchmark.prompt or 'of the rows'}"
-            + (f", weight {source.weight:g}" if len(sources) > 1 else ""),
-        )
-        for source in sources
-    ]
+    shown: list[Step] = []
+    for source in sources:
+        remark = f"{len(source.rows)} problems, prompt {source.benchmark.prompt or 'of the rows'}"
+        if len(sources) > 1:
+            remark += f", weight {source.weight:g}"
+        shown.append(("reads", source.data, remark))
     written = f"{steps} steps of {keys.batch_size} × {keys.group_size}, grader {graders}"
-    return [*read, ("writes", Path(options.output_dir), written)]
+    return [*shown, ("writes", Path(options.output_dir), written)]
 
 
 def _held_out_questions(options: GrpoOptions, sources: list[_Source]) -> dict[str, list[str]]:

@@ -53,8 +53,10 @@ def _labelled_replies(
     skill = asked_by(options, keys, base, files[0])
     labelled, unscored = label_outputs(files, skill, keep_cut_off=not keys.drop_cut_off)
     good = sum(row.label for row in labelled)
-    left_out = f"; replies ignored: {unscored} without a verdict" if unscored else ""
-    sys.stdout.write(f"replies: {good} good, {len(labelled) - good} bad{left_out}\n")
+    summary = f"replies: {good} good, {len(labelled) - good} bad"
+    if unscored:
+        summary += f"; replies ignored: {unscored} without a verdict"
+    sys.stdout.write(f"{summary}\n")
     return skill, labelled
 
 

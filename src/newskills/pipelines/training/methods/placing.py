@@ -101,8 +101,7 @@ def check_files(options: Any, paths: ClusterPaths) -> None:
     if paths.cluster.ssh_tunnel is not None:
         return
     for name in READ:
-        value = getattr(options, name, None)
-        for item in value if isinstance(value, list) else [value]:
+        for item in _values_of(options, name):
             if item is None:
                 continue
             path = paths.path_in_job(str(item), f"--{name}")
@@ -118,10 +117,21 @@ def check_files(options: Any, paths: ClusterPaths) -> None:
 
 
 def _option_words(name: str, options: Any, paths: ClusterPaths | None) -> Iterator[str]:
-    value = getattr(options, name)
-    for item in value if isinstance(value, list) else [value]:
-        text = str(item).lower() if isinstance(item, bool) else str(item)
-        yield f"--{name}={text if paths is None else _path_in_job(name, text, paths)}"
+    for item in _values_of(options, name):
+        text = str(item)
+        if isinstance(item, bool):
+            text = text.lower()
+        if paths is not None:
+            text = _path_in_job(name, text, paths)
+        yield f"--{name}={text}"
+
+
+def _values_of(options: Any, name: str) -> list[Any]:
+    """Return the values of an option as a list, also those of one that takes a single value."""
+    value = getattr(options, name, None)
+    if isinstance(value, list):
+        return value
+    return [value]
 
 
 def _path_in_job(name: str, text: str, paths: ClusterPaths) -> str:

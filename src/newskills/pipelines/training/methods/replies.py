@@ -131,14 +131,17 @@ def _pairs_summary(count: PairCount, pairs: int) -> str:
         )
         if number
     ]
-    unused = f" (left out: {', '.join(reasons)})" if reasons else ""
+    summary = f"{counted(pairs, 'pair')} of {used} of {counted(count.problems, 'problem')}"
+    if reasons:
+        summary += f" (left out: {', '.join(reasons)})"
     ignored = [
         f"{number} {what}"
         for number, what in ((count.unscored, "without a verdict"), (count.cut_off, "truncated"))
         if number
     ]
-    replies = f"; replies ignored: {', '.join(ignored)}" if ignored else ""
-    return f"{counted(pairs, 'pair')} of {used} of {counted(count.problems, 'problem')}{unused}{replies}"
+    if ignored:
+        summary += f"; replies ignored: {', '.join(ignored)}"
+    return summary
 
 
 def _prompt_texts(prompt: list[Row] | str) -> list[str]:

@@ -124,10 +124,14 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
             hint="Give them: --eval_benchmark=NAME (ns grpo: or --eval_data=FILE).",
         )
     out, first = Path(options.output_dir), first_process()
-    name = options.wandb_name or (out.resolve().name if "wandb" in keys.report_to else None)
-    tracking = tracking_of(name if first else None, options.wandb_project, options.wandb_group)
-    local = Tracking(name=options.wandb_name or out.resolve().name, project=options.wandb_project)
-    trackio = local if first and "trackio" in keys.report_to else None
+    tracking = trackio = None
+    if first:
+        name = options.wandb_name or None
+        if name is None and "wandb" in keys.report_to:
+            name = out.resolve().name
+        tracking = tracking_of(name, options.wandb_project, options.wandb_group)
+        if "trackio" in keys.report_to:
+            trackio = Tracking(name=options.wandb_name or out.resolve().name, project=options.wandb_project)
     trainer = make_trainer(options.backend, task.base, keys.trainer)
     folder = _open_folder(options, keys, task)
     if first and task.first_rows and not (out / EXAMPLES).exists():
@@ -198,8 +202,11 @@ def training_outcome(out: Path) -> TrainingOutcome:
     """Read what a training that has ended left in `out`. Raises DataError."""
     folder = TrainingFolder(out, {}, writes=False)
     path = out / METRICS
-    rows = [row for row in read_rows(path) if row["step"]] if path.is_file() else []
-    metrics = {name: value for name, value in rows[-1].items() if name != "step"} if rows else {}
+    metrics: Row = {}
+    if path.is_file():
+        for row in read_rows(path):
+            if row["step"]:
+                metrics = {name: value for name, value in row.items() if name != "step"}
     return TrainingOutcome(
         model=out / FINAL,
         output_dir=out,
