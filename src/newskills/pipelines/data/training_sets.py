@@ -151,7 +151,7 @@ def _known(path: Path, record: Path) -> SplitRecord | None:
 
 def _mapped(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:
     for row, where in raw:
-        mapped = schema.mapped(row, partial(str, where))
+        mapped = schema.map_row(row, partial(str, where))
         if mapped is None:
             tally["left out"] += 1
         else:

@@ -129,7 +129,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         beside = {path: text for path, text in self.spec.beside.items() if str(Path(path).parent) in mine}
         inputs = dict.fromkeys(Path(unit.config.input_file) for unit in units)
         needs = () if self.makers is None else tuple(str(done_path(path)) for path in inputs)
-        spec, secrets = msgspec.structs.replace(spec, beside=beside, needs=needs).sealed()
+        spec, secrets = msgspec.structs.replace(spec, beside=beside, needs=needs).without_secrets()
         text = msgspec.json.format(msgspec.json.encode(spec), indent=1).decode() + "\n"
         plan.secrets |= secrets
         clients = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]

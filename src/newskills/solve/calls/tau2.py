@@ -97,7 +97,7 @@ class Tau2Solver:
         talk = _TwoSidedConversation(
             service=service,
             agent=msgspec.structs.replace(request, tools=service.tools("assistant"), solver={}),
-            user=self._played(row, service),
+            user=self._play(row, service),
             record=[],
             replies=[],
         )
@@ -121,7 +121,7 @@ class Tau2Solver:
         messages = self._load(prompt).messages(row)
         return Request(messages=messages, inference=inference, tools=tools)
 
-    def _played(self, row: Row, service: ToolService) -> Request:
+    def _play(self, row: Row, service: ToolService) -> Request:
         request = self._side(self._config.user_prompt, row, service.tools("user") or None)
         return msgspec.structs.replace(request, messages=_system_messages(request.messages or []))
 

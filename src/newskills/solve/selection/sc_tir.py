@@ -180,7 +180,7 @@ class ScTirSolver:
                     "",
                 )
                 continue
-            shown = self._shown(await session.run(self._code(candidate.text)))
+            shown = self._format_result(await session.run(self._code(candidate.text)))
             candidate.text += shown
             candidate.shown += 1
             turn_request = continued(turn_request, text, shown, reply.reasoning)
@@ -238,7 +238,7 @@ class ScTirSolver:
         code = text.rpartition(self._tags.begin)[2].partition(self._tags.end.rstrip())[0]
         return "\n".join([*self._config.headers, code])
 
-    def _shown(self, result: ExecutionResult) -> str:
+    def _format_result(self, result: ExecutionResult) -> str:
         output, limit = self._tags.format_output(result), self._config.max_output_characters
         return self._tags.between(output if len(output) <= limit else f"{output[:limit]}{CUT}")
 

@@ -93,9 +93,9 @@ class OnlineSource:
         """Draw solutions of the row. Raises what the model raises, where no solution at all was to be had."""
         seeds = seeds_of(request.inference.random_seed, self._samples)
         seeded = [with_seed(request, seed) for seed in seeds]
-        return await gather_candidates(self._solver, sample, seeded, kit, self._made)
+        return await gather_candidates(self._solver, sample, seeded, kit, self._make_candidate)
 
-    def _made(self, number: int, attempt: Attempt) -> Candidate:
+    def _make_candidate(self, number: int, attempt: Attempt) -> Candidate:
         fields = attempt.fields
         return Candidate(number=number, text=shown_text(fields, self._key, self._own, self._end), fields=fields)
 

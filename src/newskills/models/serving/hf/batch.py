@@ -169,7 +169,7 @@ def read_sequences(
     is not computed again. `everywhere`: logits of all new tokens are wanted."""
     prompts: list[tuple[KeptPrompt | None, int]] = [(None, 0)] * len(sequences)
     if kept is not None:
-        prompts = [kept.shared(sequence) for sequence in sequences]
+        prompts = [kept.find_shared(sequence) for sequence in sequences]
     shared = [count for _, count in prompts]
     fresh = [sequence.all_ids[count:] for sequence, count in zip(sequences, shared, strict=True)]
     longest = max(map(len, fresh))

@@ -128,14 +128,14 @@ class ContainerProgram:
             endpoint.begin(identity, session)
             try:
                 for _ in range(TRIES):
-                    ran = await self._once(environment, session, endpoint.path, identity, line, timeout)
+                    ran = await self._run_once(environment, session, endpoint.path, identity, line, timeout)
                     if ran.exit_code != TAKEN or session.requests:
                         break
             finally:
                 endpoint.end(session)
         return ran
 
-    async def _once(
+    async def _run_once(
         self,
         environment: AgentEnvironment,
         session: GatewayTask,

@@ -64,7 +64,7 @@ class Shape(Struct, frozen=True, kw_only=True):
         return self.architectures[0] == QWEN3
 
     @property
-    def biased(self) -> tuple[str, ...]:
+    def biased_projections(self) -> tuple[str, ...]:
         """Projections with a bias, below a layer."""
         of_qwen2 = self.architectures[0] == QWEN2
         if self.attention_bias and not of_qwen2:
@@ -185,7 +185,7 @@ def check_tensors(shape: Shape, tensors: Mapping[str, torch.Tensor], folder: Pat
         "mlp.down_proj": (wide, inner),
     }
     of_layer = {f"{name}.weight": size for name, size in of_layer.items()} | {
-        f"{name}.bias": of_layer[name][:1] for name in shape.biased
+        f"{name}.bias": of_layer[name][:1] for name in shape.biased_projections
     }
     if shape.has_head_norms:
         of_layer |= {f"self_attn.{name}_norm.weight": (shape.head,) for name in "qk"}
