@@ -301,8 +301,10 @@ class GradeReader(LogReader):
     def score(self, offset: int, position: int, checksum: int) -> Score | None:
         """Return the score on row `position`, whose record has `checksum`; None: what is at `offset` is something
         else."""
-        grade = decode_sound_line(_grade, self.line(offset))
-        return grade.score if grade is not None and (grade.position, grade.sum) == (position, checksum) else None
+        grade: GradeLine | None = decode_sound_line(_grade, self.line(offset))
+        if grade is None or (grade.position, grade.sum) != (position, checksum):
+            return None
+        return grade.score
 
 
 _grade = msgspec.json.Decoder(GradeLine)

@@ -99,10 +99,8 @@ class BestOfNSolver:
             ]
         )
         scores = {candidate.number: self._score(reply) for candidate, reply in zip(scored, replies, strict=True)}
-        best = max(
-            gathered.candidates,
-            key=lambda candidate: -math.inf if (s := scores.get(candidate.number)) is None else s,
-        )
+        given = {number: score for number, score in scores.items() if score is not None}
+        best = max(gathered.candidates, key=lambda candidate: given.get(candidate.number, -math.inf))
         fields = self._fields(best, gathered.candidates, replies if judging else [])
         fields |= {
             "reward_model_score": scores.get(best.number),

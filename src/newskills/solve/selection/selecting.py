@@ -274,4 +274,6 @@ def _vote_fields(votes: Votes, winner: DrawResult, picks: Sequence[DrawResult]) 
         "votes": votes.counts,
         "num_invalid_selections": sum(not pick.valid for pick in picks),
     }
-    return fields | ({} if winner.answer is None else {"predicted_answer": winner.answer})
+    if winner.answer is not None:
+        fields["predicted_answer"] = winner.answer
+    return fields

@@ -40,9 +40,9 @@ class Forward:
     def read(self, ids: Tensor, cache: Any, shared: Sequence[int], places: Sequence[int] | None = None) -> Tensor:
         """Return the logits of [sequences, length], which follow the `shared` tokens of each in the cache (None: no
         cache); only those of `places`, where some are named."""
-        settings: dict[str, Any] = (
-            {"use_cache": False} if cache is None else {self._cache: cache, "use_cache": True}
-        )
+        settings: dict[str, Any] = {"use_cache": cache is not None}
+        if cache is not None:
+            settings[self._cache] = cache
         if width := max(shared):
             rows = [[0] * (width - count) + [1] * (count + ids.shape[1]) for count in shared]
             columns = torch.arange(ids.shape[1], device=self.device)

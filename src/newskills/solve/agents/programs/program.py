@@ -189,7 +189,8 @@ class ContainerProgram:
             trajectory = read(Path(place)) if session.replies else None
         if trajectory is None or (trajectory.ended == INTERRUPTED and 0 < (ran.exit_code or 0) < KILLED):
             text = ran.output.decode("utf-8", "replace")
-            sentence = match[0] if (match := reason.search(text)) else format_ending(ran)
+            match = reason.search(text)
+            sentence = match[0] if match else format_ending(ran)
             doing = "did not begin its work" if trajectory is None else "failed"
             raise EnvironmentFailedError(f"{self._name} {doing}: {sentence}")
         if ran.status != "completed":
