@@ -132,7 +132,7 @@ def test_any_backend_streams_to_any_program(
     """What a backend of one protocol streams is passed on in another one as it comes, and reads the same."""
     parts: list[ReplyPiece] = []
     whole = ours(backend, streamed(backend, reply, size), parts.append)
-    History().keep(whole)
+    History().keep_reply(whole)
     stream, before = passed_on(program, parts, whole)
     assert essence(ours(program, stream)) == essence(reply)
     if reply.text or reply.reasoning:
@@ -147,10 +147,10 @@ def cut(draw: st.DrawFn) -> tuple[Reply, list[ReplyPiece]]:
     lines: list[list[ReplyPiece]] = []
     for name, text in (("reasoning", reply.reasoning or ""), ("text", reply.text)):
         size = draw(st.integers(1, 9))
-        lines.append([ReplyPiece(**{name: piece}) for piece in form.pieces(text, size)])
+        lines.append([ReplyPiece(**{name: piece}) for piece in form.split_text(text, size)])
     for number, made in enumerate(reply.tool_calls or ()):
         made["function"]["arguments"] = draw(st.sampled_from(["", made["function"]["arguments"]]))
-        pieces = form.pieces(made["function"]["arguments"], draw(st.integers(1, 9)))
+        pieces = form.split_text(made["function"]["arguments"], draw(st.integers(1, 9)))
         begun = ReplyPiece(call=number, call_id=made["id"], name=made["function"]["name"])
         lines.append([begun, *(ReplyPiece(call=number, arguments=piece) for piece in pieces)])
     if draw(st.booleans()):  # in order

@@ -12,7 +12,7 @@ from newskills.base.lm_eval.building import HarnessWishes
 from newskills.base.lm_eval.chats import has_chat, marked_conversation, messages_of, render_context
 from newskills.base.lm_eval.values import pack_value, unpack_value
 from newskills.benchmarks import get_benchmark
-from newskills.benchmarks.lm_eval.names import slug
+from newskills.benchmarks.lm_eval.names import task_slug
 from newskills.config.values import Text
 from newskills.pipelines.evaluation.harness_tasks import harness_wishes
 from newskills.solve.tasks.lm_eval import rolling_windows
@@ -89,8 +89,8 @@ def test_without_the_package_one_sentence_says_what_to_install(monkeypatch: pyte
 
 
 def test_names_become_folders() -> None:
-    assert slug("mmlu_pro.law") == "mmlu_pro-law"
-    assert slug("places::inner") == "places-inner"
+    assert task_slug("mmlu_pro.law") == "mmlu_pro-law"
+    assert task_slug("places::inner") == "places-inner"
 
 
 def test_options_are_read_and_wrong_ones_refused() -> None:

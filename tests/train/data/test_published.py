@@ -10,7 +10,7 @@ import pytest
 from tests.train.data.building import made, write
 
 from newskills.base.errors import DataError, UnknownNameError
-from newskills.benchmarks import entries
+from newskills.benchmarks import catalog_entries
 from newskills.pipelines.data.training_sets import rows_of_file
 from newskills.train.data.published import SCHEMAS, is_published, resembling_schema, schema_of
 
@@ -113,7 +113,7 @@ def test_what_sets_say_besides() -> None:
 
 
 def test_names_are_of_no_benchmark_and_found_in_any_spelling() -> None:
-    known = {name for entry in entries() for name in (entry.name, *entry.aliases)}
+    known = {name for entry in catalog_entries() for name in (entry.name, *entry.aliases)}
     assert not [name for name in known if is_published(name)]
     assert schema_of("openmathinstruct2") is schema_of("OpenMathInstruct-2")
     with pytest.raises(UnknownNameError, match="numinamath-cot"):

@@ -51,7 +51,7 @@ class CritPtFile(Struct, frozen=True, kw_only=True):
     accuracy: Number | None = None
 
 
-def result(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
+def export_or_submit_batch(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
     """Write the batch, or send it and write the answer; return the file, None for a dry run.
 
     Raises ConfigError where a verdict would be overwritten, DataError (rows), ModelError (service).
@@ -59,8 +59,10 @@ def result(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
     options = parsed.options
     source, target = Path(options.input_file), Path(options.output_file)
     if options.dry_run:
-        sends = [("sends", options.api_url, "70 functions")] if options.action == "submit" else []
-        show_dry_run([("reads", source, ""), *sends, ("writes", target, "")])
+        steps = [("reads", str(source), ""), ("writes", str(target), "")]
+        if options.action == "submit":
+            steps.insert(1, ("sends", options.api_url, "70 functions"))
+        show_dry_run(steps)
         return None
     body = service_batch(
         read_rows(source), options.model_name, read_json(options.generation_config, "--generation_config")

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.records import Cause, Number, Outcome, Report, Row
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.run.evaluate import EvaluationOutcome
 from newskills.run.reporting.tables import NO_ANSWER, render_tables
 
@@ -81,7 +81,7 @@ class Evaluation(EvaluationOutcome, kw_only=True):
         notes: list[str] = []
         samples = list(islice(select(self.output_dir, selection, notes), number))
         for note in notes:
-            notice(note)
+            print_note(note)
         return samples
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ TRAINING_FOLDER = "training"
 
 def check_solver(stage: ImproveStage, benchmark: Benchmark, source: Path, base: Path) -> None:
     """Raise ConfigError where the replies of the benchmark's solver cannot be trained on."""
-    asking = asking_of(stage.applied(benchmark), source, str(base))
+    asking = asking_of(stage.apply_to(benchmark), source, str(base))
     if stage.method == "grpo" or asking.config.code_execution:
         asking.check_one_answer(benchmark.name)
     else:
@@ -50,7 +50,7 @@ def train_round(spec: ImproveSpec, problems: ImproveProblems, number: int, base:
     Raises StoppedError where a signal came, DataError, TrainingError, StorageError.
     """
     stage, source = spec.stage(number), problems.pool(number).source
-    benchmark = stage.applied(problems.benchmark)
+    benchmark = stage.apply_to(problems.benchmark)
     asking = asking_of(benchmark, source, str(base))
     task = _Task(spec=spec, number=number, base=base, say=say)
     if stage.method == "sft":

@@ -94,10 +94,10 @@ def remark_prompts(
         return
     name = f"--eval_benchmark={options.eval_benchmark}"
     if sentence := prompt_difference(examples, held_out.problems, decode, name):
-        remark(sentence)
+        print_remark(sentence)
 
 
-def remark(text: str) -> None:
+def print_remark(text: str) -> None:
     """Print a remark beside the results, once however many processes train together."""
     if first_process():
         sys.stderr.write(f"{text}\n")

@@ -10,7 +10,7 @@ from newskills.base.environment import ExecutedCommand
 from newskills.base.records import Row
 from newskills.gateway.form import argument_text, arguments_of, name_of
 from newskills.gateway.recording import GatewayLog, LogRecorder, RecordedExchange
-from newskills.gateway.segments import Conversation, conversations
+from newskills.gateway.segments import Conversation, read_conversations
 from newskills.gateway.server import GatewayExchange
 from newskills.gateway.tasks import GatewayTask
 from newskills.solve.agents.options import Trajectory
@@ -42,7 +42,7 @@ class TaskRecorders:
 
 def recorded_trajectory(log: GatewayLog) -> Trajectory:
     """Return the longest conversation of a task, one with tools before one without, with its calls as steps."""
-    chosen = max(conversations(log), key=_conversation_rank)
+    chosen = max(read_conversations(log), key=_conversation_rank)
     last = chosen.exchanges[-1]
     messages = [kept_message(message) for message in log.history(last.reply or last.prompt)]
     trajectory = Trajectory(conversation=messages, tools=log.tools.get(last.tools_id))
