@@ -46,9 +46,10 @@ class Formatter:
         self._trajectories = recipe.name == "agent_sft"
         self._end = ""
         if self._tokenizer is not None and recipe.output == "sft":
-            self._end = (
-                self._end_of_turn(self._tokenizer) if config.assistant_end is None else config.assistant_end
-            )
+            if config.assistant_end is None:
+                self._end = self._end_of_turn(self._tokenizer)
+            else:
+                self._end = config.assistant_end
         self.line: Callable[[Row, str], WrittenLine] = {
             "sft": self._sft,
             "conversation": self._conversation,
@@ -80,8 +81,7 @@ class Formatter:
         elif output_messages[-1].get("content") == before:
             output_messages = [*output_messages[:-1], {**output_messages[-1], "content": row[config.output_key]}]
         begun = self._prompt_messages(row)
-        tools = {"tools": row["tools"]} if row.get("tools") else {}
-        head = {"messages": [*begun, *output_messages], **tools}
+        head = {"messages": [*begun, *output_messages], **_tools_field(row)}
         return self._make_line(head, row, len(row[config.input_key]), len(row[config.output_key]))
 
     def _trajectory(self, row: Row) -> WrittenLine:
@@ -102,9 +102,10 @@ class Formatter:
             {**message, "weight": 1} if message.get("role") == "assistant" else message
             for message in messages[: replies[-1] + 1]
         ]
-        tools = {"tools": row["tools"]} if row.get("tools") else {}
         length = sum(len(str(turn.get("content") or "")) for turn in turns)
-        return self._make_line({"messages": turns, **tools}, row, len(row[self._config.input_key]), length)
+        return self._make_line(
+            {"messages": turns, **_tools_field(row)}, row, len(row[self._config.input_key]), length
+        )
 
     def _rl(self, row: Row, before: str) -> WrittenLine:
         problem = row[self._config.input_key]
@@ -174,6 +175,12 @@ class Formatter:
                 hint="Set how an answer ends: ++assistant_end=TEXT.",
             )
         return end
+
+
+def _tools_field(row: Row) -> Row:
+    if row.get("tools"):
+        return {"tools": row["tools"]}
+    return {}
 
 
 def _make_prompt(config: TrainingDataConfig, examples: dict[str, list[Row]]) -> Prompt | None:

@@ -54,7 +54,9 @@ class ChunkReader:
         self._config = job.config
         self._inputs = job.inputs
         config = job.config
-        own = {config.input_key, CHECKED, *([config.output_key] if config.output_key else [])}
+        own = {config.input_key, CHECKED}
+        if config.output_key:
+            own.add(config.output_key)
         self._told = {name for name in (*TOLD, "input") if name not in own | needed}
         self._kept = None if job.recipe.kept is None else job.recipe.kept | own | needed
         self._decode = msgspec.json.Decoder(dict[str, Any]).decode

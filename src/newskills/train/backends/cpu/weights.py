@@ -148,7 +148,9 @@ def padding_token(folder: Path) -> int:
         own = msgspec.json.decode(path.read_bytes(), type=dict[str, Any]).get("pad_token_id")
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
-    candidates = ([own] if isinstance(own, int) and own >= 0 else []) + list(range(len(ends) + 1))
+    candidates = list(range(len(ends) + 1))
+    if isinstance(own, int) and own >= 0:
+        candidates.insert(0, own)
     return next(token for token in candidates if token not in ends)
 
 
