@@ -57,7 +57,7 @@ class SharedSandbox:
             if self._sandbox is not None:
                 return
             try:
-                self._sandbox = await self._patiently(patience)
+                self._sandbox = await self._start_patiently(patience)
             except NewskillsError as error:
                 self._on_fatal(error)
                 raise
@@ -95,12 +95,12 @@ class SharedSandbox:
         if self._failed >= MAX_ALIKE_FAILURES:
             self._on_fatal(error)
 
-    async def _patiently(self, patience: float) -> Sandbox:
+    async def _start_patiently(self, patience: float) -> Sandbox:
         until = time.monotonic() + patience
         tries = 0
         while True:
             try:
-                return await self._once()
+                return await self._start_once()
             except SandboxError as error:
                 tries += 1
                 wait = backoff(tries, cap=10.0)
@@ -108,7 +108,7 @@ class SharedSandbox:
                     raise
                 await asyncio.sleep(wait)
 
-    async def _once(self) -> Sandbox:
+    async def _start_once(self) -> Sandbox:
         sandbox = self._make()
         if isinstance(sandbox, StartableSandbox):
             try:

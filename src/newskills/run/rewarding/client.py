@@ -73,7 +73,7 @@ class RewardClient:
 
         Raises DataError (items that the server refuses), AuthError (token), GraderError (no server to be had).
         """
-        return self._loop.run(self._all(items))
+        return self._loop.run(self._reward_all(items))
 
     def __call__(self, samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
         """Return the rewards of samples of a training loop: (problem's row, text, finish_reason) each. Raises as
@@ -93,7 +93,7 @@ class RewardClient:
     ) -> None:
         self._stack.close()
 
-    async def _all(self, items: Sequence[Row]) -> list[Judged]:
+    async def _reward_all(self, items: Sequence[Row]) -> list[Judged]:
         size = self._options.batch
         parts = [items[at : at + size] for at in range(0, len(items), size)]
         async with asyncio.TaskGroup() as group:

@@ -343,10 +343,13 @@ class AgentSolver:
             "steps": trajectory.steps,
             "conversation": trajectory.conversation,
             "agent_seconds": round(seconds, 3),
-            **({"agent_log": trajectory.log} if trajectory.log else {}),
-            **({"tools": tools} if trajectory.native_tools and tools else {}),
-            **({"cost": cost} if cost is not None else {}),
         }
+        if trajectory.log:
+            attempt.fields["agent_log"] = trajectory.log
+        if trajectory.native_tools and tools:
+            attempt.fields["tools"] = tools
+        if cost is not None:
+            attempt.fields["cost"] = cost
         return attempt
 
     def _spec(self, spec: EnvironmentSpec) -> EnvironmentSpec:

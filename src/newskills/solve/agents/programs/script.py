@@ -86,7 +86,9 @@ def _write_commands(path: str, text: str) -> list[str]:
 def _shell_path(path: str, *, is_pattern: bool = False) -> str:
     """Return a path as a word of the shell: a leading `~` is the home, and the signs of a pattern keep their
     meaning."""
-    start, rest = ('"$HOME"/', path[2:]) if path.startswith("~/") else ("", path)
+    start, rest = "", path
+    if path.startswith("~/"):
+        start, rest = '"$HOME"/', path[2:]
     if not is_pattern:
         return start + shlex.quote(rest)
     return start + "".join(sign if sign in "*?" else shlex.quote(sign) for sign in rest)
