@@ -43,7 +43,7 @@ class Containers(Processes):
 
     @cached_property
     def engine(self) -> ContainerEngine:
-        """Where none is installed, what scripts would say."""
+        """Return the engine; where none is installed, the one that scripts would name."""
         return find_engine(self.cluster, self._site.environ) or _make_engine(
             self.cluster.engine or JOB_ENGINES[0], self._site.environ
         )
