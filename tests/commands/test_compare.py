@@ -9,7 +9,7 @@ from tests.view.comparison.runs import answers, record, write_run
 
 import newskills
 from newskills.base.errors import GateError, UnknownNameError
-from newskills.view.comparison import compare as compare_runs
+from newskills.view.comparison import compare_runs
 
 BEFORE = "+" * 30 + "-" * 30
 AFTER = "-" * 2 + "+" * 28 + "+" * 12 + "-" * 18

@@ -29,7 +29,7 @@ from newskills.pipelines.results.reader_models import (
 from newskills.pipelines.results.scan_options import DiagnoseOptions, ReaderOptions
 from newskills.run.reporting.results import SCANS_FOLDER
 from newskills.view.diagnosis.claims import PROMPT, claim_rows, with_claims
-from newskills.view.diagnosis.diagnose import GroupChange, RunDiagnosis, diagnose, group_changes
+from newskills.view.diagnosis.diagnose import GroupChange, RunDiagnosis, diagnose_run, group_changes
 from newskills.view.diagnosis.groups import FailureGroup
 from newskills.view.diagnosis.shown import as_text, diagnosis_blocks
 from newskills.view.documents.document import as_html, as_markdown
@@ -113,10 +113,10 @@ def _diagnosed(parsed: Parsed[DiagnoseOptions]) -> tuple[FailureReport, AskedMod
     folders, wanted, files = _plan(options, parsed.overrides)
     asking = AskedModels(models=())
     kept: dict[tuple[str, FailureGroup], list[SampleRow]] = {}
-    first = diagnose(folders[0], wanted, kept)
+    first = diagnose_run(folders[0], wanted, kept)
     if options.model and kept:
         first, asking = _claims(options, parsed.overrides, folders[0], first, kept)
-    other = diagnose(folders[1], wanted) if len(folders) > 1 else None
+    other = diagnose_run(folders[1], wanted) if len(folders) > 1 else None
     made = FailureReport(
         run=first,
         other=other,

@@ -63,9 +63,9 @@ def result(parsed: Parsed[RegradeCommandOptions]) -> list[Regraded]:
 
 
 def _regraded(parsed: Parsed[RegradeCommandOptions], notes: list[str]) -> list[Regraded]:
-    from newskills.view.comparison.regrade import regrade
+    from newskills.view.comparison.regrade import regrade_run
 
-    return regrade(Path(parsed.options.results_dir), _options(parsed), notes)
+    return regrade_run(Path(parsed.options.results_dir), _options(parsed), notes)
 
 
 def _options(parsed: Parsed[RegradeCommandOptions]) -> RegradeOptions:

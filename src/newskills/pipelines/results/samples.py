@@ -62,7 +62,7 @@ def result(parsed: Parsed[SamplesOptions]) -> list[SelectedSample]:
 
 
 def _selected(options: SamplesOptions, notes: list[str], most: int) -> list[SelectedSample]:
-    from newskills.view.samples import SampleFilter, select
+    from newskills.view.samples import SampleFilter, select_samples
 
     selection = SampleFilter(
         benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
@@ -74,7 +74,7 @@ def _selected(options: SamplesOptions, notes: list[str], most: int) -> list[Sele
         search=options.search,
         where=options.where,
     )
-    return list(islice(select(Path(options.results_dir), selection, notes), most))
+    return list(islice(select_samples(Path(options.results_dir), selection, notes), most))
 
 
 def _page(text: str) -> None:

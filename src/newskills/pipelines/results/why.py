@@ -37,8 +37,8 @@ def run(parsed: Parsed[WhyOptions]) -> int:
 
 def result(parsed: Parsed[WhyOptions]) -> list[Explanation]:
     """Return, for Python, one explanation for each benchmark that both runs have."""
-    from newskills.view.comparison.why import explain
+    from newskills.view.comparison.why import explain_difference
 
     options = parsed.options
     wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
-    return explain(Path(options.before), Path(options.after), wanted)
+    return explain_difference(Path(options.before), Path(options.after), wanted)
