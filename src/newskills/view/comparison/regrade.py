@@ -18,7 +18,7 @@ from newskills.base.errors import ConfigError, DataError, UserError
 from newskills.base.records import Number, Outcome, Row
 from newskills.base.store import atomic_write, encode_line, write_json
 from newskills.config.settings import read_config
-from newskills.graders import GRADERS, executes, make_grader
+from newskills.graders import GRADERS, is_executing, make_grader
 from newskills.metrics.counting.base import percent_number
 from newskills.run.grade import grade_rows
 from newskills.run.records.paths import done_path
@@ -215,7 +215,7 @@ def grader_spread(item: BenchmarkResults, choice: GraderChoice) -> dict[str, Num
     """Return the score by reading. Empty for graders that read replies in one way, that run code, or that ask a
     judge."""
     readings = readings_of(choice.name)
-    if not readings or executes(make_grader(choice.name, choice.config)):
+    if not readings or is_executing(make_grader(choice.name, choice.config)):
         return {}
     settings = {
         "strict": {**choice.config, **readings["strict"]},

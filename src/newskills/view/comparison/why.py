@@ -15,7 +15,7 @@ from newskills.base.errors import DataError, NewskillsError, UserError
 from newskills.base.protocols import ExecutingGrader, Grader
 from newskills.base.records import Row
 from newskills.base.terminal import counted
-from newskills.graders import GRADERS, executes, make_grader
+from newskills.graders import GRADERS, is_executing, make_grader
 from newskills.prompts.renderer import load_prompt
 from newskills.run.reporting.results import BenchmarkResults
 from newskills.view.comparison.ingredients import Difference, Kind, run_differences
@@ -197,7 +197,7 @@ def _same_grader(
         return None, "no grader of this installation is named in the records."
     try:
         grader = make_grader(choice.name, choice.config)
-        if executes(grader):
+        if is_executing(grader):
             return None, f"the grader '{choice.name}' runs code or asks models; ns regrade does that."
         regraded = [
             read_benchmark(BenchmarkResults(side.benchmark, side.folder, side.files), choice)[0]
