@@ -17,7 +17,7 @@ from newskills.base.records import Cause, Outcome, Row
 from newskills.base.tables import WIDTH
 from newskills.base.terminal import printable
 from newskills.run.reporting.counted import subsets_of
-from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, discover, seed_of
+from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, list_results, seed_of
 from newskills.run.reporting.summarize import UngradedError
 from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts, read_whole_rows
 from newskills.view.filters.columns import SampleFacts
@@ -61,13 +61,13 @@ class SelectedSample(Struct, frozen=True, kw_only=True):
     record: Row
 
 
-def select_samples(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[SelectedSample]:
+def iter_samples(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[SelectedSample]:
     """Yield the selected samples in the order of the files. What cannot be read goes into `notes`.
 
     Raises DataError where nothing is there, UnknownNameError for a benchmark that is not, or a column of the filter,
     ConfigError for a filter that cannot be read.
     """
-    items = discover(folder)
+    items = list_results(folder)
     if not any(item.files for item in items) and (advice := advice_to_name_a_run(folder)):
         raise DataError(f"{folder} has no results: {advice}")
     if not items:

@@ -20,7 +20,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref
 from newskills.base.records import Row
 from newskills.launch.executors.slurm import Slurm
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import Site
 from newskills.launch.validate import pipeline_problems
 from newskills_evaluator.deployments import DeploymentPlan, plan_invocation
@@ -61,7 +61,7 @@ def texts(made: DeploymentPlan, job: int = 0) -> dict[str, str]:
     """Scripts of a job, as Slurm gets them."""
     site = Site(cluster=made.cluster, folder=made.folder, environ=made.environ, experiment="e", code="/code")
     work = made.pipeline.jobs[job]
-    return render(work, site.job_folder(work), Slurm(site))
+    return render_scripts(work, site.job_folder(work), Slurm(site))
 
 
 def argv_of(text: str) -> list[str]:

@@ -21,7 +21,7 @@ from tests.conftest import FakeServerFactory
 from tests.exchange.evaluated import ANSWERS, BENCHMARK, records
 
 from newskills.base.errors import DataError
-from newskills.commands.loading import load
+from newskills.commands.loading import load_command
 from newskills_evaluator.harness import ALIASES, framework_text, list_evaluations, main, target
 from newskills_evaluator.results_yml import results_document, sample_record, task_results, write_samples
 
@@ -63,7 +63,7 @@ def parsed(line: str) -> list[Any]:
     cut = words.index("&&")
     for step in (words[:cut], words[cut + 1 :]):
         assert step[0] == "ns"
-        steps.append(load(step[1]).parsed(step[2:]))
+        steps.append(load_command(step[1]).parse_words(step[2:]))
     return steps
 
 

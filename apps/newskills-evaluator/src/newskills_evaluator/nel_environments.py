@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Sample
-from newskills.benchmarks import CatalogEntry, entries
+from newskills.benchmarks import CatalogEntry, catalog_entries
 
 if TYPE_CHECKING:
     from newskills.run.rewarding.graders import BatchGrader
@@ -127,7 +127,7 @@ def register_all() -> None:
         async def close(self) -> None:
             self._problems.close()
 
-    for entry in entries():
+    for entry in catalog_entries():
         if not entry.members:
             register(f"{PREFIX}{entry.name}")(type("Environment", (Environment,), {"entry": entry}))
 

@@ -25,8 +25,8 @@ from newskills.launch.logs import follow_logs, read_logs
 from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
-from newskills.launch.states import JobState, states
-from newskills.launch.submit import SubmitOptions, executor_of, submit
+from newskills.launch.states import JobState, experiment_states
+from newskills.launch.submit import SubmitOptions, executor_of, submit_pipeline
 from newskills.pipelines.invocations import State
 from newskills_evaluator.compile.dialects import KEY
 from newskills_evaluator.config import CompiledConfig, EnvMap
@@ -83,7 +83,7 @@ def job_statuses(entries: Iterable[InvocationJob], environ: Mapping[str, str]) -
         if experiment.id not in states_by_experiment:
             executor, shell = executor_of(experiment, environ), shell_of(experiment.cluster, environ)
             states_by_experiment[experiment.id] = {
-                job_state.job.name: job_state for job_state in states(experiment, executor, shell)
+                job_state.job.name: job_state for job_state in experiment_states(experiment, executor, shell)
             }
         job = states_by_experiment[experiment.id][str(entry.own["job"])]
         statuses.append(JobStatus(entry, _entry_state(entry, job), job.exit_code, job))
@@ -141,7 +141,7 @@ def resubmit_jobs(
     options = SubmitOptions(
         job_folder=first.folder, skip_hf_home_check=True, packaging=PackageOptions(allow_uncommitted=True)
     )
-    experiment = submit(pipeline, first.cluster, environ_of_jobs, options, say=say)
+    experiment = submit_pipeline(pipeline, first.cluster, environ_of_jobs, options, say=say)
     again = [_resubmitted_entry(status.entry, experiment) for status in left]
     Store(environ).add(again)
     return experiment, again

@@ -12,13 +12,13 @@ from msgspec import structs
 from newskills.base.callbacks import PrintLine
 from newskills.environments.engines.references import is_file
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.containers.squash import Squash, SquashPlace, plan_squash, squash
+from newskills.launch.containers.squash import Squash, SquashPlace, import_images, plan_squash
 from newskills.launch.experiments import Experiment
 from newskills.launch.logs import follow_logs
 from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.states import JobWatch
-from newskills.launch.submit import SubmitOptions, executor_of, submit
+from newskills.launch.submit import SubmitOptions, executor_of, submit_pipeline
 from newskills_evaluator.config import CompiledConfig, Image
 from newskills_evaluator.deployments.place import client_image, cluster_of
 from newskills_evaluator.deployments.plan import DeploymentPlan
@@ -75,7 +75,7 @@ def squash_images(compiled: CompiledConfig, environ: Mapping[str, str], say: Pri
         return compiled
     plans = squash_plan(compiled, environ)
     shell = shell_of(cluster_of(compiled), environ)
-    paths = squash(plans, _squash_place(compiled), shell, force=compiled.force_squash, say=say)
+    paths = import_images(plans, _squash_place(compiled), shell, force=compiled.force_squash, say=say)
     return with_paths(compiled, paths)
 
 
@@ -103,7 +103,7 @@ def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledCo
 
 def submit_invocation(planned: DeploymentPlan, say: PrintLine) -> Experiment:
     """Submit all jobs or none, and make their run directories. Raises NewskillsError."""
-    return submit(
+    return submit_pipeline(
         planned.pipeline,
         planned.cluster,
         planned.environ,
@@ -130,7 +130,7 @@ def follow_tasks(experiment: Experiment, environ: Mapping[str, str], say: PrintL
         for name in job.commands
         if name in names
     ]
-    for line in follow_logs(shell, files, watch.over):
+    for line in follow_logs(shell, files, watch.all_ended):
         say(line)
 
 

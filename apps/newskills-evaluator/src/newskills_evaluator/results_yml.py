@@ -19,7 +19,7 @@ from newskills.base.errors import DataError, storage_error
 from newskills.base.records import Number, Row
 from newskills.base.store import encode_line
 from newskills.exchange.credit import VERDICT_FIELDS, answer_credit
-from newskills.run.reporting.results import RESULTS_FOLDER, discover, read_output
+from newskills.run.reporting.results import RESULTS_FOLDER, list_results, read_output
 from newskills.run.reporting.summarize import EXTENDED_FILE, METRICS_FILE, NOT_SCORES
 
 Z = 1.959963984540054
@@ -64,7 +64,7 @@ def write_samples(folder: Path, place: Path) -> int:
     Raises DataError (broken records), StorageError.
     """
     count = 0
-    for result in discover(folder):
+    for result in list_results(folder):
         for file in result.files:
             target = place / result.benchmark / file.name
             try:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.registry import fold
-from newskills.benchmarks import entries
+from newskills.benchmarks import catalog_entries
 from newskills.benchmarks.files.names import is_file_name
 from newskills_evaluator.config import EvaluationTask, Params
 from newskills_evaluator.harness import ALIASES
@@ -122,7 +122,7 @@ def benchmark_name(benchmark: str) -> str:
 
 def own_names() -> list[str]:
     """List every name that `map_task` knows, for suggestions."""
-    return [name for entry in entries() for name in (entry.name, *entry.aliases)] + [
+    return [name for entry in catalog_entries() for name in (entry.name, *entry.aliases)] + [
         *NAMES,
         *SHOT_TASKS,
     ]
@@ -130,7 +130,7 @@ def own_names() -> list[str]:
 
 def _find_own_benchmark(name: str) -> str | None:
     folded = fold(name)
-    return next((e.name for e in entries() if folded in map(fold, (e.name, *e.aliases))), None)
+    return next((e.name for e in catalog_entries() if folded in map(fold, (e.name, *e.aliases))), None)
 
 
 def _alias_params(alias: Row) -> Row:

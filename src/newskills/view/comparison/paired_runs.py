@@ -132,7 +132,7 @@ class ComparedPair(NamedTuple):
     after: SampleScore
 
 
-def compare_runs(runs: Sequence[Path], options: CompareOptions = CompareOptions()) -> Comparison:  # noqa: B008 - frozen
+def compare_run_folders(runs: Sequence[Path], options: CompareOptions = CompareOptions()) -> Comparison:  # noqa: B008 - frozen
     """Compare all runs with the first. Raises ConfigError (fewer than two runs, or names of benchmarks among them),
     DataError (nothing to compare, or something differs that must not)."""
     if len(runs) < 2:

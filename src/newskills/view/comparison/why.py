@@ -65,7 +65,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def explain_difference(first: Path, second: Path, wanted: Sequence[str] = ()) -> list[Explanation]:
+def explain_run_difference(first: Path, second: Path, wanted: Sequence[str] = ()) -> list[Explanation]:
     """Explain the differences in the benchmarks that both runs have. Raises DataError where there is none."""
     names = run_names([first, second])
     before, after = read_run(first, names[0], wanted), read_run(second, names[1], wanted)

@@ -22,7 +22,7 @@ from newskills.run.reporting.results import BenchmarkResults
 from newskills.run.reporting.summarize import METRICS_FILE
 from newskills.view.comparison import shown
 from newskills.view.comparison.origin import run_file
-from newskills.view.comparison.paired_runs import CompareOptions, compare_runs, run_names
+from newskills.view.comparison.paired_runs import CompareOptions, compare_run_folders, run_names
 from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, content_hash, read_run
 from newskills.view.comparison.regrade import grader_spread, score_of
 from newskills.view.comparison.why import prompt_text, recorded_grader
@@ -364,7 +364,7 @@ def _token_counts(records: BenchmarkRecords) -> list[float]:
 def _comparison_blocks(places: Sequence[Path]) -> Iterator[Block]:
     """Compare every run with the first, whatever differs: that is named."""
     try:
-        comparison = compare_runs(places, CompareOptions(allow=("data", "prompt", "grader")))
+        comparison = compare_run_folders(places, CompareOptions(allow=("data", "prompt", "grader")))
     except DataError as error:
         yield Heading("Comparison")
         yield Paragraph(error.message)

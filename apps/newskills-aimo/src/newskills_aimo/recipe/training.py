@@ -31,7 +31,7 @@ from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.sandbox.config import SandboxConfig
 from newskills.train.backends.cpu.weights import read_shape
 from newskills.train.data.card import card_files
-from newskills.train.data.published import resembling
+from newskills.train.data.published import resembling_schema
 from newskills.train.loops.folder import CHECKPOINTS, SAMPLES, Checkpoint
 from newskills_aimo.recipe.lines import (
     BUILT,
@@ -419,7 +419,7 @@ def _dataset_choices(stage: Stage) -> Sequence[str | None]:
         rows = read_rows(path)
     else:
         rows = (raw.row for raw in read_source(path, Source(format=form)))
-    return (resembling(next(iter(rows), {})) or None,)
+    return (resembling_schema(next(iter(rows), {})) or None,)
 
 
 def begin_at(checkpoint: Path, output: Path) -> None:

@@ -12,7 +12,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Number
 from newskills.config.command_line import Parsed
 from newskills.models.serving.gpus import visible_gpus
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills_aimo.commands.evaluate import Options as OneOptions
 from newskills_aimo.commands.evaluate_all import Options as AllOptions
@@ -87,7 +87,7 @@ def run_all(parsed: Parsed[AllOptions]) -> int:
     options = parsed.options
     vllm = options.vllm and (visible_gpus() > 0 or "vllm" in parsed.given)
     if options.vllm and not vllm and not options.server_address:
-        notice("no GPU on this machine: llama.cpp serves on the CPU, as with --no-vllm")
+        print_note("no GPU on this machine: llama.cpp serves on the CPU, as with --no-vllm")
     names = [name for text in options.benchmarks for name in text.split(",")] or list(ALL)
     spec = _evaluation_settings(parsed, names, vllm_gpus(vllm))
     if options.dry_run:

@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import NewskillsError
-from newskills.commands.loading import load
+from newskills.commands.loading import load_command
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills_aimo.commands.options import AnswerOptions
 from newskills_aimo.recipe.lines import CommandLine
 
@@ -43,7 +43,7 @@ def show_lines(lines: Iterable[tuple[str, CommandLine]]) -> int:
     NewskillsError."""
     for title, line in lines:
         fit = fitting_line(line)
-        load(fit.command).parsed(fit.words)
+        load_command(fit.command).parse_words(fit.words)
         heading = f"{title}: {line.why}" if title else line.why
         sys.stdout.write(f"# {heading}\n{fit.shell_text}\n")
     sys.stdout.write("Nothing was done: this is a dry run.\n")
@@ -64,7 +64,7 @@ def run_line(line: CommandLine) -> int:
     """Print and run a line; return its exit code. Raises NewskillsError."""
     fit = fitting_line(line)
     print_from_first_process(f"$ {fit.shell_text}")
-    return load(fit.command).main(fit.words)
+    return load_command(fit.command).main(fit.words)
 
 
 def print_from_first_process(text: str) -> None:
@@ -77,11 +77,11 @@ def fitting_line(line: CommandLine) -> CommandLine:
     """Return a lenient line without what its command lacks, which a note names. Raises UnknownNameError."""
     if not line.lenient:
         return line
-    command = load(line.command)
+    command = load_command(line.command)
     config_keys = leaves(command.config) if command.config else {}
     options, keys = _split_known(line.options, leaves(command.options)), _split_known(line.keys, config_keys)
     if idle := [f"--{k}={v}" for k, v in options[1].items()] + [f"++{k}={v}" for k, v in keys[1].items()]:
-        notice(f"ns {line.command} has no {', '.join(idle)}")
+        print_note(f"ns {line.command} has no {', '.join(idle)}")
     return replace(line, options=options[0], keys=keys[0])
 
 

@@ -18,7 +18,7 @@ from newskills.config.fields import leaves
 from newskills.config.layers import Resolved, explain
 from newskills.models.serving.gpus import VISIBLE, visible_gpus
 from newskills.pipelines.arguments import user_layer
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.train.backends.trl.settings import cannot_quantise
 from newskills.train.trainers import TRAINERS
 from newskills_aimo.commands.train import LAST, Options
@@ -149,9 +149,9 @@ def _report_to(options: Options) -> tuple[str, ...]:
         return ()
     if options.report_to == "wandb" and os.environ.get("WANDB_DISABLED", "").lower() in ("1", "true"):
         if find_spec("tensorboard"):
-            notice("WANDB_DISABLED is set: metrics go to TensorBoard")
+            print_note("WANDB_DISABLED is set: metrics go to TensorBoard")
             return ("tensorboard",)
-        notice("WANDB_DISABLED is set: metrics are not logged elsewhere (tensorboard is not installed)")
+        print_note("WANDB_DISABLED is set: metrics are not logged elsewhere (tensorboard is not installed)")
         return ()
     if options.report_to == "none":
         return ()
@@ -197,7 +197,7 @@ def _check_quantisation(
                 f"++{name}.quantisation=nf4 cannot be used here: {why}.",
                 hint=f"Leave it out, or set ++{name}.quantisation=none: the weights keep their precision.",
             )
-    notice(f"the frozen weights are not quantised to nf4: {why}")
+    print_note(f"the frozen weights are not quantised to nf4: {why}")
     whole = {name: replace(getattr(config, name), quantisation="none") for name in sft}
     return replace(config, **whole)
 

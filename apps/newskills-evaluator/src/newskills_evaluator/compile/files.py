@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.records import Row
-from newskills.launch.clusters.reading import Numbers, parse, read_text
+from newskills.launch.clusters.reading import Numbers, parse_yaml, read_text
 
 SUFFIXES = (".yaml", ".yml")
 BUILT_IN = Path(__file__).parent / "library"
@@ -56,7 +56,7 @@ def find_config(name: str, folders: Sequence[Path]) -> Path:
 def read_config(path: Path) -> File:
     """Read a config file. Raises DataError (unreadable), ConfigError (no YAML, or no dictionary)."""
     text = read_text(path)
-    content = parse(text, path, "a config", "deployment: …", Numbers)
+    content = parse_yaml(text, path, "a config", "deployment: …", Numbers)
     match = _PACKAGE.search(text.partition("\n\n")[0])
     return File(path=path, content=_with_text_keys(content, path), package=match.group(1) if match else None)
 

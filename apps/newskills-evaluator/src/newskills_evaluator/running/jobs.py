@@ -21,11 +21,11 @@ from newskills.config.values import Text
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.scripts.script import Context, JobScript, ServerScript, server_secrets
-from newskills.pipelines.placement.cluster import ClusterPaths, hardware, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware_of, paths_of
 from newskills.pipelines.submission.groups import MAIN, OWN_CONTAINER
 from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills_evaluator.compile.compiler import CompileRequest, compile_config
 from newskills_evaluator.config import CompiledConfig, EvaluationTask
 from newskills_evaluator.running.options import HEALTH, NemoEvaluatorOptions
@@ -109,7 +109,7 @@ def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> Pre
     for task in compiled.tasks:
         _add_task_job(plan, task, options, (main, judge), f"{folder}/{task.folder}", paths)
     shown = {"tasks": " ".join(task.name for task in compiled.tasks), "writes": folder}
-    return prepared(options.expname or "nemo-evaluator", plan, cluster, options, shown)
+    return prepare_submission(options.expname or "nemo-evaluator", plan, cluster, options, shown)
 
 
 run, result = job_functions(prepare)
@@ -174,7 +174,7 @@ def _add_task_job(
         installation_command=options.installation_command,
     )
     container = task.container or options.main_container or OWN_CONTAINER
-    needed = hardware(options, gpus=options.job_gpus, nodes=options.job_nodes)
+    needed = hardware_of(options, gpus=options.job_gpus, nodes=options.job_nodes)
     groups = [
         CommandGroup([Command(script, container=container, name=MAIN)], hardware=needed, name=MAIN),
         *_server_groups(main, endpoints[0], "server", options),
@@ -210,7 +210,7 @@ def _server_groups(
 ) -> list[CommandGroup]:
     if server is None:
         return []
-    needed: HardwareConfig = hardware(options, gpus=server.num_gpus, nodes=server.num_nodes)
+    needed: HardwareConfig = hardware_of(options, gpus=server.num_gpus, nodes=server.num_nodes)
     command = Command(server, container=endpoint.container or server.server_type, name=name)
     return [CommandGroup([command], hardware=needed, name=name)]
 

@@ -15,9 +15,9 @@ from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills.launch.submit import site_of
-from newskills.launch.validate import check
+from newskills.launch.validate import check_pipeline
 from newskills.pipelines.invocations import Invocation
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.submission.plan_view import print_scripts, print_tree
 from newskills_evaluator.compile.compiler import CompileRequest, CompilerResult
 from newskills_evaluator.config import CompiledConfig, Dialect, Mode
@@ -224,7 +224,7 @@ def _show_jobs(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
 def _plan_checked(compiled: CompiledConfig, environ: Mapping[str, str]) -> DeploymentPlan:
     """Plan an invocation, checked as a submission is. Raises ConfigError."""
     planned = plan_invocation(compiled, new_invocation(), environ)
-    check(planned.pipeline, planned.cluster, planned.environ, skip_hf_home_check=True)
+    check_pipeline(planned.pipeline, planned.cluster, planned.environ, skip_hf_home_check=True)
     return planned
 
 
@@ -244,10 +244,10 @@ def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
 def _submit_config(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> Invocation:
     environ = _with_wandb(compiled, environ)
     _plan_checked(compiled, environ)  # what is wrong is told before images are imported
-    compiled = squash_images(compiled, environ, notice)
+    compiled = squash_images(compiled, environ, print_note)
     planned = plan_invocation(compiled, new_invocation(), environ)
     write_job_folder(compiled, cwd)
-    experiment = submit_invocation(planned, notice)
+    experiment = submit_invocation(planned, print_note)
     entries = record_jobs(experiment, planned.invocation, compiled, environ)
     sys.stdout.write(
         f"✓ Evaluation submitted: {planned.invocation}\n"

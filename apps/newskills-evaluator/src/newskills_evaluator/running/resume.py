@@ -13,7 +13,7 @@ from newskills.base.errors import NewskillsError
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.invocations import Invocation
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import DryRun, doc
 from newskills_evaluator.running.invocations import follow_jobs, forward_to_launcher, invocation_jobs, print_jobs
 
@@ -70,7 +70,7 @@ def _resume_jobs(parsed: Parsed[ResumeOptions]) -> tuple[int, list[InvocationJob
         return 0, []
     if (code := forward_to_launcher(entries, "resume")) is not None:
         return code, entries
-    experiment, again = resubmit_jobs(entries, os.environ, notice)
+    experiment, again = resubmit_jobs(entries, os.environ, print_note)
     names = ", ".join(entry.job_id for entry in again)
     sys.stdout.write(f"✓ Submitted again: {names}\n  ns status {again[0].invocation_id}\n")
     sys.stdout.flush()
