@@ -56,11 +56,15 @@ def _describe_error(error: Exception, maker: Callable[..., Any]) -> str:
     text = str(error)
     if isinstance(error, KeyError):
         text = f"the key {text} is missing"
-    elif not isinstance(error, ValueError) or not text:
-        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    elif not text:
+        text = type(error).__name__
+    elif not isinstance(error, ValueError):
+        text = f"{type(error).__name__}: {text}"
     file = _written_in(maker)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f"{text} ({Path(file).name}, line {frames[-1].lineno})" if frames else text
+    if frames:
+        return f"{text} ({Path(file).name}, line {frames[-1].lineno})"
+    return text
 
 
 def _written_in(maker: Callable[..., Any]) -> str:
@@ -104,7 +108,8 @@ class RowMapping:
             if not several:
                 self.dropped["the mapping gave no row"] += 1
             for part, prepared in enumerate(several):
-                yield self._checked(prepared, f"{index}" if len(several) == 1 else f"{index}-{part}", where)
+                number = f"{index}" if len(several) == 1 else f"{index}-{part}"
+                yield self._checked(prepared, number, where)
 
     def _without_drops(self, mapped: Iterable[Row | Drop]) -> Iterator[Row]:
         for item in mapped:

@@ -77,7 +77,9 @@ def mmmu_row(raw: Row, index: int) -> Row | Drop:
 
 def mathvista_row(raw: Row, index: int) -> Row:
     question, answer = raw["question"], str(raw["answer"])
-    fields: Row = {"problem": f"{question}\n(The unit is {raw['unit']}.)" if raw["unit"] else question}
+    fields: Row = {"problem": question}
+    if raw["unit"]:
+        fields["problem"] += f"\n(The unit is {raw['unit']}.)"
     if raw["question_type"] == "multi_choice":
         fields, answer = choices(question, raw["choices"]), "ABCDEFGH"[raw["choices"].index(answer)]
     elif raw["precision"] is not None and raw["answer_type"] == "float":
@@ -120,7 +122,9 @@ def ai2d_row(raw: Row, index: int) -> Row:
 def read_text(raw: Row, index: int) -> Row:
     """Map a row of OCRBench or DocVQA, where several texts are right."""
     raw_answers = raw["answers"] if "answers" in raw else raw["answer"]
-    first, *others = dict.fromkeys(map(str, [raw_answers] if isinstance(raw_answers, str) else raw_answers))
+    if isinstance(raw_answers, str):
+        raw_answers = [raw_answers]
+    first, *others = dict.fromkeys(map(str, raw_answers))
     kind = raw["question_type"] if "question_type" in raw else (raw["question_types"] or ["other"])[0]
     return {
         "id": f"{raw['questionId']}" if "questionId" in raw else f"ocrbench-{index}",
