@@ -429,7 +429,7 @@ def _current_provenance(path: Path, recipe: str) -> Provenance | None:
     made = read_provenance(path)
     if made is None or made.recipe != recipe or not path.is_file() or file_sha256(path) != made.sha256:
         return None
-    if made.assets and AssetFolder(path.parent, made.split, {}).there() < made.assets:
+    if made.assets and AssetFolder(path.parent, made.split, {}).count_files() < made.assets:
         return None
     return made
 

@@ -143,7 +143,9 @@ def _find_benchmark(name: str, extra: Extra | None) -> Benchmark | Group:
             return made
         if len(made) == 1:
             return made[0]
-        raise ConfigError(f"{name} stands for {len(made)} tasks: {', '.join(task.origin.shown for task in made)}.")
+        raise ConfigError(
+            f"{name} stands for {len(made)} tasks: {', '.join(task.origin.full_name for task in made)}."
+        )
     if "::" in name:
         return _named_there(name)
     if name.endswith(".py"):

@@ -197,7 +197,7 @@ class Container:
             if (kept := await self._kept_process()) is None:
                 return None
             work = kept.run(command, folder, timeout=timeout, stdin=stdin, max_output=max_output)
-            return await self._watched(work)
+            return await self._await_within_disk(work)
 
     async def _kept_process(self) -> KeptProcess | None:
         """Return the kept process; None where there can be none: the image, or what commands have left of it, has
@@ -240,7 +240,7 @@ class Container:
 
         async def run() -> ExecutedCommand:
             work = run_program(argv, timeout=timeout, environ=self._environ, stdin=stdin, max_output=max_output)
-            result = await self._watched(work)
+            result = await self._await_within_disk(work)
             assert result is not None
             return result
 
@@ -255,7 +255,9 @@ class Container:
             )
         return result
 
-    async def _watched(self, running: Coroutine[Any, Any, EndedProgram | None]) -> ExecutedCommand | None:
+    async def _await_within_disk(
+        self, running: Coroutine[Any, Any, EndedProgram | None]
+    ) -> ExecutedCommand | None:
         """Await a command and end it where it fills the disk; return None where it has not begun."""
         work = asyncio.ensure_future(running)
         full = asyncio.create_task(self._disk.until_full())

@@ -145,7 +145,7 @@ class _Builder:
         fresh = 0
         for alternatives in prompts_of(benchmark):
             try:
-                entry, files = self._published(alternatives)
+                entry, files = self._find_published(alternatives)
             except ChangedFileError:
                 raise
             except DataError as error:
@@ -155,7 +155,7 @@ class _Builder:
             placed |= {file.url: file for file in files}
         return placed, missing, fresh
 
-    def _published(self, alternatives: Alternatives) -> tuple[OfficialPrompt, list[PublishedFile]]:
+    def _find_published(self, alternatives: Alternatives) -> tuple[OfficialPrompt, list[PublishedFile]]:
         """Return a published prompt with its files; of each alternative those in the folder go first. Raises
         DataError."""
         here, source = (Fetcher(self.folder / _DOWNLOADS, options) for options in (self.here, self.options))

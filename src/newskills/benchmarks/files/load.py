@@ -102,7 +102,7 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
         category="external",
         title=file.title or f"questions of {path.name}",
         sources=tuple(sources),
-        row=msgspec.structs.replace(rules, kept=tuple(sorted(rules.used() & asking.fields))),
+        row=msgspec.structs.replace(rules, kept=tuple(sorted(rules.used_columns() & asking.fields))),
         prompt=asking.prompt,
         grader=grading.grader,
         grader_config=grading.grader_config,

@@ -47,7 +47,7 @@ class RowRules(Struct, frozen=True, kw_only=True):
         """Return the prepared row. Raises KeyError for a missing column, ValueError for a value that does not fit."""
         row = {role: self.value(raw, role) for role in self.columns}
         own = {name: value for name, value in row.items() if name not in ROLES}
-        rest = {name: value for name, value in raw.items() if name not in self.used() or name in self.kept}
+        rest = {name: value for name, value in raw.items() if name not in self.used_columns() or name in self.kept}
         prepared = {**rest, **self.fields, **own, **self._fields(row)}
         if (identity := row.get("id", prepared.pop("id", None))) not in (None, ""):
             prepared["id"] = str(identity)
@@ -55,7 +55,7 @@ class RowRules(Struct, frozen=True, kw_only=True):
             prepared["subset_for_metrics"] = _text_value(row["subset"], "subset")
         return prepared
 
-    def used(self) -> frozenset[str]:
+    def used_columns(self) -> frozenset[str]:
         """Return the columns that fill a role."""
         names = [name for role in self.columns for name in columns_of(self.columns[role])]
         return frozenset(names)
@@ -82,7 +82,7 @@ class RowRules(Struct, frozen=True, kw_only=True):
         if "context" in row:
             question = f"{_text_value(row['context'], 'context')}\n\n{question}"
         if self.kind in ("choice", "choices"):
-            return self._lettered(question, row)
+            return self._choice_fields(question, row)
         if self.kind == "yes_no":
             return yes_no(question, _parse_yes_no(row["answer"]))
         if self.kind == "code":
@@ -105,7 +105,7 @@ class RowRules(Struct, frozen=True, kw_only=True):
             raise ValueError("no criterion has positive points")
         return rubrics
 
-    def _lettered(self, question: str, row: Row) -> Row:
+    def _choice_fields(self, question: str, row: Row) -> Row:
         options = options_of(row["options"])
         if self.kind == "choice":
             place = place_of_answer(row["answer"], options, self.answer_as)

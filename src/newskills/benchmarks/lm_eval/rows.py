@@ -76,14 +76,14 @@ def _document_requests(instances: Sequence[Any], usual: Row, origin: HarnessTask
             continue
         context, more = arguments[0], arguments[1]
         if not isinstance(context, str) or len(arguments) != 2:
-            raise ConfigError(f"{origin.shown} makes requests that are not texts; this is not supported.")
+            raise ConfigError(f"{origin.full_name} makes requests that are not texts; this is not supported.")
         request: Row = {"kind": kind, "context": contexts.setdefault(context, len(contexts))}
         if kind == LOGLIKELIHOOD:
             request["continuation"] = more
         elif kind == GENERATE:
             request |= _generation_fields(dict(more), usual)
         else:
-            raise ConfigError(f"{origin.shown} makes requests of the kind {kind}, which is not done here.")
+            raise ConfigError(f"{origin.full_name} makes requests of the kind {kind}, which is not done here.")
         requests.append(request)
     return {"contexts": list(contexts), "requests": requests, "repeats": int(instances[0].repeats or 1)}
 
@@ -106,8 +106,8 @@ def _checked_document(doc: Any, origin: HarnessTask) -> Any:
             same = False
         if not same:
             raise DataError(
-                f"{origin.shown}: the field '{name}' of its documents is a {type(value).__name__} that JSON does not "
-                "hold, so its records could not be scored again."
+                f"{origin.full_name}: the field '{name}' of its documents is a {type(value).__name__} that JSON does "
+                "not hold, so its records could not be scored again."
             )
     return doc
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.base.environment import EnvironmentSpec
-from newskills.environments.engines.engine import Argv, EngineProgram, cpu_limit, is_address, variables
+from newskills.environments.engines.engine import Argv, EngineProgram, cpu_limit, is_address, variable_options
 
 _SCHEME = "docker://"
 _KILL = ("sh", "-c", "kill -9 -1")
@@ -42,7 +42,7 @@ class Apptainer(EngineProgram):
         ]
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
-        options = [*([f"--pwd={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
+        options = [*([f"--pwd={spec.workdir}"] if spec.workdir else []), *variable_options("--env=", spec)]
         return [self.program, "exec", "--cleanenv", *options, f"instance://{name}"]
 
     def end_processes(self, name: str) -> list[Argv]:

@@ -15,7 +15,7 @@ from newskills.environments.engines.engine import (
     Argv,
     EngineProgram,
     cpu_limit,
-    variables,
+    variable_options,
     without_scheme,
 )
 from newskills.environments.owners import LABEL
@@ -66,7 +66,7 @@ class Docker(EngineProgram):
         return [self.program, "rmi", image]
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
-        options = [*([f"--workdir={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
+        options = [*([f"--workdir={spec.workdir}"] if spec.workdir else []), *variable_options("--env=", spec)]
         user = [f"--user={spec.user}"] if spec.user else []
         return [self.program, "exec", "--interactive", *user, *options, name]
 
@@ -104,7 +104,7 @@ class Docker(EngineProgram):
     def _run(self, name: str, spec: EnvironmentSpec) -> Argv:
         config = self._config
         if spec.group is not None and spec.network is not None:
-            network = self._joined(name, spec.group.main_service, spec.network)
+            network = self._join_options(name, spec.group.main_service, spec.network)
         else:
             network = [f"--network={self._network() if config.network and not spec.offline else 'none'}"]
         return [
@@ -114,21 +114,24 @@ class Docker(EngineProgram):
             *cpu_limit(config, spec),
             *_SECURITY,
             "--log-driver=none",
-            *variables("--env=", spec),
-            *(volume(source, target, read_only=True) for source, target in sorted(spec.mounts.items())),
+            *variable_options("--env=", spec),
+            *(mount_option(source, target, read_only=True) for source, target in sorted(spec.mounts.items())),
         ]
 
     def _limits(self, memory_mb: int) -> Argv:
         memory = f"{memory_mb}m"
         return [f"--memory={memory}", f"--memory-swap={memory}", f"--pids-limit={self._config.processes}"]
 
-    def _joined(self, name: str, service: TaskService, network: GroupNetwork) -> Argv:
+    def _join_options(self, name: str, service: TaskService, network: GroupNetwork) -> Argv:
         """Return the options that join a service's container to the network and volumes of its environment; `name`:
         what theirs begin with."""
         return [
             *(f"--network={network.name}", f"--ip={network.addresses[service.name]}"),
             *(f"--add-host={host}:{address}" for host, address in network.hosts(service.name).items()),
-            *(volume(f"{network.name}.{source}", target) for source, target in sorted(service.volumes.items())),
+            *(
+                mount_option(f"{network.name}.{source}", target)
+                for source, target in sorted(service.volumes.items())
+            ),
         ]
 
     @property
@@ -155,7 +158,7 @@ class Docker(EngineProgram):
         words = [*(entrypoint or [])[1:], *(service.command or [])]
         return [
             *(self.program, "create", f"--name={name}", f"--label={LABEL}=1"),
-            *self._joined(name, service, spec.network),
+            *self._join_options(name, service, spec.network),
             *self._limits(service.memory_mb or max(self._config.memory_mb, spec.memory_mb)),
             *cpu_limit(self._config, spec),
             *_SECURITY,
@@ -230,7 +233,7 @@ class Podman(Docker):
         return super()._image(image)
 
 
-def volume(source: str, target: str, *, read_only: bool = False) -> str:
+def mount_option(source: str, target: str, *, read_only: bool = False) -> str:
     """Return the option that mounts the host's `source` as `target`; paths may contain any character."""
     if ":" not in source + target:
         return f"--volume={source}:{target}" + (":ro" if read_only else "")

@@ -172,7 +172,7 @@ def without_scheme(image: str) -> str:
     return image.removeprefix("docker://")
 
 
-def variables(flag: str, spec: EnvironmentSpec) -> Sequence[str]:
+def variable_options(flag: str, spec: EnvironmentSpec) -> Sequence[str]:
     return [f"{flag}{key}={value}" for key, value in sorted(spec.variables.items())]
 
 

@@ -89,7 +89,7 @@ def parse_image(text: str) -> Reference:
     digest, rest = (pinned[1], rest[: pinned.start()]) if pinned else ("", rest)
     before, at, behind = rest.rpartition("@")
     user, rest = (before, behind) if at else ("", rest)
-    registry, image, tag = _parts(rest)
+    registry, image, tag = _split_reference(rest)
     good = _IMAGE.match(image) and _TAG.match(tag) and "//" not in image and image.strip("/") == image
     if not good or not (not registry or _REGISTRY.match(registry)) or not (not at or _USER.match(user)):
         raise ConfigError(
@@ -99,7 +99,7 @@ def parse_image(text: str) -> Reference:
     return Reference(text=text, user=user, registry=registry, image=image, tag=tag, digest=digest)
 
 
-def _parts(rest: str) -> tuple[str, str, str]:
+def _split_reference(rest: str) -> tuple[str, str, str]:
     """Split `REGISTRY#IMAGE:TAG` or `REGISTRY/IMAGE:TAG` into (registry, image, tag)."""
     registry, hash_, image = rest.rpartition("#")
     if not hash_:

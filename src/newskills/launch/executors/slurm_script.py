@@ -205,11 +205,11 @@ class SlurmPlace:
 
     def _container(self, command: Command, image: str, folder: JobFolder, *, first: Sequence[str]) -> list[str]:
         texts = self.cluster.mounts if command.mounts is None else command.mounts
-        mounts = [*map(str, parse_mounts(texts)), pyxis.mount(folder.path, folder.path)]
+        mounts = [*map(str, parse_mounts(texts)), pyxis.pyxis_mount(folder.path, folder.path)]
         if not PurePosixPath(folder.logs).is_relative_to(folder.path):
-            mounts.append(pyxis.mount(folder.logs, folder.logs))
+            mounts.append(pyxis.pyxis_mount(folder.logs, folder.logs))
         if folder.code:
-            mounts.append(pyxis.mount(folder.code, CODE))
+            mounts.append(pyxis.pyxis_mount(folder.code, CODE))
         names = {*self.variables.secrets, *command.script.secrets, "SLURM_MASTER_NODE", *first}
         return pyxis.srun_options(image, mounts=mounts, workdir=self.workdir(command, folder), variables=names)
 

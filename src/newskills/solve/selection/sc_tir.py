@@ -240,7 +240,7 @@ class ScTirSolver:
 
     def _shown(self, result: ExecutionResult) -> str:
         output, limit = self._tags.format_output(result), self._config.max_output_characters
-        return self._tags.between(output if len(output) <= limit else f"{output[:limit]}{CUT}")
+        return self._tags.tag_output(output if len(output) <= limit else f"{output[:limit]}{CUT}")
 
     def _fields(
         self, votes: Votes, candidates: Sequence[PartialCandidate], sessions: Sequence[CodeSession]
