@@ -39,8 +39,9 @@ class EndedProgram(Struct, frozen=True, kw_only=True):
 
 def last_line(output: bytes | str, nothing: str = "no output") -> str:
     """Return the last line of a program's output, fit to be shown; `nothing` where there is none."""
-    text = output if isinstance(output, str) else output.decode("utf-8", "replace")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if isinstance(output, bytes):
+        output = output.decode("utf-8", "replace")
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     if lines:
         return "".join(sign if sign.isprintable() else " " for sign in lines[-1])[:300]
     return nothing
@@ -88,7 +89,7 @@ async def run_program(
         # Not by the event loop: what uvloop starts passes its pipes on, and the monitor of a container keeps them.
         process = subprocess.Popen(
             list(argv),
-            stdin=subprocess.PIPE if isinstance(stdin, bytes) and stdin else _stdin_argument(stdin),
+            stdin=_stdin_argument(stdin),
             stdout=write_end if stdout is None else stdout,
             stderr=write_end,
             env=dict(environ),
@@ -147,9 +148,11 @@ async def _open_pipe(kept: BoundedOutput) -> AsyncIterator[tuple[IO[bytes], asyn
 
 
 def _stdin_argument(stdin: bytes | IO[bytes]) -> int | IO[bytes]:
-    if isinstance(stdin, bytes):
-        return subprocess.DEVNULL
-    return stdin
+    if not isinstance(stdin, bytes):
+        return stdin
+    if stdin:
+        return subprocess.PIPE
+    return subprocess.DEVNULL
 
 
 async def _write_input(process: subprocess.Popen[bytes], data: bytes | IO[bytes]) -> None:

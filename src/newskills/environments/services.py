@@ -161,7 +161,8 @@ class Companions:
 
     async def _connect(self, service: str, *, online: bool) -> None:
         argv = self._engine.connect(self._containers[service], online=online)
-        await self._do(argv, f"{'open' if online else 'close'} the network of service {service}")
+        action = "open" if online else "close"
+        await self._do(argv, f"{action} the network of service {service}")
 
     async def _await_needs(self, service: TaskService, timeout: float) -> None:
         for needed, condition in service.needs.items():

@@ -15,6 +15,7 @@ from newskills.environments.engines.engine import (
     Argv,
     EngineProgram,
     cpu_limit,
+    option_if_set,
     variable_options,
     without_scheme,
 )
@@ -66,12 +67,12 @@ class Docker(EngineProgram):
         return [self.program, "rmi", image]
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
-        options = [*([f"--workdir={spec.workdir}"] if spec.workdir else []), *variable_options("--env=", spec)]
-        user = [f"--user={spec.user}"] if spec.user else []
-        return [self.program, "exec", "--interactive", *user, *options, name]
+        options = [*option_if_set("--user", spec.user), *option_if_set("--workdir", spec.workdir)]
+        return [self.program, "exec", "--interactive", *options, *variable_options("--env=", spec), name]
 
     def connect(self, name: str, *, online: bool) -> Argv:
-        return [self.program, "network", "connect" if online else "disconnect", self.bridge, name]
+        action = "connect" if online else "disconnect"
+        return [self.program, "network", action, self.bridge, name]
 
     def end_processes(self, name: str) -> list[Argv]:
         return [[self.program, "stop", "--time=0", name]]
@@ -105,8 +106,10 @@ class Docker(EngineProgram):
         config = self._config
         if spec.group is not None and spec.network is not None:
             network = self._join_options(name, spec.group.main_service, spec.network)
+        elif config.network and not spec.offline:
+            network = [f"--network={self._network()}"]
         else:
-            network = [f"--network={self._network() if config.network and not spec.offline else 'none'}"]
+            network = ["--network=none"]
         return [
             *(self.program, "run", "--interactive", f"--name={name}", f"--label={LABEL}=1"),
             *network,
@@ -139,7 +142,9 @@ class Docker(EngineProgram):
         return self
 
     def make_network(self, name: str, subnet: str = "") -> Argv:
-        addresses = [f"--subnet={subnet}", f"--gateway={ipaddress.ip_network(subnet)[1]}"] if subnet else []
+        addresses = []
+        if subnet:
+            addresses = [f"--subnet={subnet}", f"--gateway={ipaddress.ip_network(subnet)[1]}"]
         options = (*self.network_options, *addresses, f"--label={LABEL}=1")
         return [self.program, "network", "create", "--internal", *options, name]
 
@@ -154,8 +159,10 @@ class Docker(EngineProgram):
 
     def make_service(self, name: str, service: TaskService, spec: EnvironmentSpec) -> Argv:
         assert spec.network is not None
-        entrypoint = service.entrypoint
-        words = [*(entrypoint or [])[1:], *(service.command or [])]
+        entrypoint, words = [], list(service.command or [])
+        if service.entrypoint is not None:
+            first, *others = service.entrypoint or [""]
+            entrypoint, words = [f"--entrypoint={first}"], [*others, *words]
         return [
             *(self.program, "create", f"--name={name}", f"--label={LABEL}=1"),
             *self._join_options(name, service, spec.network),
@@ -164,10 +171,10 @@ class Docker(EngineProgram):
             *_SECURITY,
             *(f"--log-driver={self.log_driver}", f"--log-opt=max-size={LOG_SIZE}"),
             *(f"--env={key}={value}" for key, value in sorted(service.variables.items())),
-            *([f"--user={service.user}"] if service.user else []),
-            *([f"--workdir={service.workdir}"] if service.workdir else []),
-            *([f"--shm-size={service.shared_memory}"] if service.shared_memory else []),
-            *([f"--entrypoint={entrypoint[0] if entrypoint else ''}"] if entrypoint is not None else []),
+            *option_if_set("--user", service.user),
+            *option_if_set("--workdir", service.workdir),
+            *option_if_set("--shm-size", service.shared_memory),
+            *entrypoint,
             *self._image(service.image),
             *words,
         ]
@@ -185,13 +192,10 @@ class Docker(EngineProgram):
         return [self.program, "exec", name, *words]
 
     def others(self) -> list[tuple[Argv, Argv]]:
-        labelled = f"--filter=label={LABEL}"
+        listing = ("ls", f"--filter=label={LABEL}", "--format={{.Name}}")
         return [
-            (
-                [self.program, kind, "ls", labelled, "--format={{.Name}}"],
-                [self.program, kind, "rm", *(["--force"] if kind == "volume" else [])],
-            )
-            for kind in ("network", "volume")
+            ([self.program, "network", *listing], [self.program, "network", "rm"]),
+            ([self.program, "volume", *listing], [self.program, "volume", "rm", "--force"]),
         ]
 
     def _network(self) -> str:
@@ -236,6 +240,11 @@ class Podman(Docker):
 def mount_option(source: str, target: str, *, read_only: bool = False) -> str:
     """Return the option that mounts the host's `source` as `target`; paths may contain any character."""
     if ":" not in source + target:
-        return f"--volume={source}:{target}" + (":ro" if read_only else "")
-    fields = ["type=bind", f"source={source}", f"destination={target}", *(["readonly"] if read_only else [])]
+        option = f"--volume={source}:{target}"
+        if read_only:
+            option += ":ro"
+        return option
+    fields = ["type=bind", f"source={source}", f"destination={target}"]
+    if read_only:
+        fields.append("readonly")
     return "--mount=" + ",".join('"' + field.replace('"', '""') + '"' for field in fields)

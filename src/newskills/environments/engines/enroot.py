@@ -52,7 +52,8 @@ class Enroot(EngineProgram):
                 hint=f"Import it once: enroot import --output NAME.sqsh docker://{image}",
             )
         options = ["--root", "--rw", "--pid"]
-        options += [] if self._config.network and not spec.offline else ["--net"]
+        if spec.offline or not self._config.network:
+            options.append("--net")
         for source, target in sorted(spec.mounts.items()):
             options += ["--mount", f"{source}:{target}:none:x-create=dir,bind,ro"]
         stay = [self.program, "start", *options, name, "sh", "-c", STAY, name]

@@ -170,12 +170,17 @@ class ContainerEngine:
 
     def _shared_options(self, gpus: bool) -> tuple[str, ...]:
         """Return the options that the trial of an image shares with the containers of jobs."""
-        return (*self.user, *(("--privileged",) if self._is_privileged else ()), *self.gpus(gpus))
+        privileged = ("--privileged",) if self._is_privileged else ()
+        return (*self.user, *privileged, *self.gpus(gpus))
 
     def image(self, image: str) -> str:
         """Return the id of `image` where `ready` has found it, else the image that a container would be started
         from."""
-        return self._ids.get(image) or (built_image_name(image) if image.startswith(DOCKERFILE) else image)
+        if image_id := self._ids.get(image):
+            return image_id
+        if image.startswith(DOCKERFILE):
+            return built_image_name(image)
+        return image
 
     def ready(self, image: str, *, gpus: bool = False) -> None:
         """Ensure that containers of `image` start here and have bash; the image is built or pulled first if necessary.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from newskills.base.errors import ConfigError
-from newskills.environments.engines.engine import Argv
+from newskills.environments.engines.engine import Argv, option_if_set
 
 
 def srun_options(image: str, *, mounts: Iterable[str], workdir: str, variables: Iterable[str]) -> Argv:
@@ -15,7 +15,7 @@ def srun_options(image: str, *, mounts: Iterable[str], workdir: str, variables: 
         f"--container-image={image}",
         f"--container-mounts={','.join(mounts)}",
         "--no-container-mount-home",
-        *([f"--container-workdir={workdir}"] if workdir else []),
+        *option_if_set("--container-workdir", workdir),
         f"--container-env={','.join(sorted(variables))}",
     ]
 
