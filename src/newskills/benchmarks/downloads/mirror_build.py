@@ -177,7 +177,8 @@ class _Builder:
                 try:
                     files = stack.enter_context(open_source(source, Fetcher(cache, options)))
                 except DataError as error:
-                    problems += [error] if options is self.options else []
+                    if options is self.options:
+                        problems.append(error)
                     continue
                 yield files.originals
                 return
@@ -193,14 +194,17 @@ class _Builder:
         fresh = original.path.resolve() != target.resolve()
         if fresh:
             _copy_file(original.path, target, link=self.folder / _DOWNLOADS in original.path.parents)
-        users = [*(listed_file.benchmarks if listed_file else []), user]
+        users, commit = {user}, original.commit
+        if listed_file:
+            users.update(listed_file.benchmarks)
+            commit = commit or listed_file.commit
         entry = ManifestEntry(
             path=place,
             sha256=original.sha256,
-            commit=original.commit or (listed_file.commit if listed_file else ""),
+            commit=commit,
             url=original.url,
             bytes=target.stat().st_size,
-            benchmarks=sorted(set(users)),
+            benchmarks=sorted(users),
             licence=licence,
         )
         with self.lock:

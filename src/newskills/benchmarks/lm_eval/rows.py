@@ -49,7 +49,9 @@ def _task_rows(origin: HarnessTask, wishes: HarnessWishes) -> Iterator[Row]:
                 apply_chat_template=wishes.apply_chat_template,
                 chat_template=template,
             )
-            instances = sorted(made if isinstance(made, list) else [made], key=lambda instance: instance.idx)
+            if not isinstance(made, list):
+                made = [made]
+            instances = sorted(made, key=lambda instance: instance.idx)
             facts = facts or msgspec.to_builtins(facts_of(task, doc))
             yield {
                 "id": str(number),
@@ -93,7 +95,9 @@ def _generation_fields(settings: Row, usual: Row) -> Row:
     until = settings.pop("until", None)
     differing = {name: value for name, value in settings.items() if name not in usual or usual[name] != value}
     made: Row = {"until": [until] if isinstance(until, str) else list(until or ())}
-    return made | ({"settings": differing} if differing else {})
+    if differing:
+        made["settings"] = differing
+    return made
 
 
 def _checked_document(doc: Any, origin: HarnessTask) -> Any:
