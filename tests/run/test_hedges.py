@@ -14,14 +14,14 @@ from newskills.base.benchmark import Benchmark
 from newskills.benchmarks import get_benchmark, list_benchmarks
 from newskills.benchmarks.pages import benchmark_pages
 from newskills.pipelines.notices import warn_of_hedges
-from newskills.run.validation.checks import Validation, ValidationSampling, validate
+from newskills.run.validation.checks import Validation, ValidationSampling, check_benchmarks
 from newskills.run.validation.hedges import ALWAYS, LETTERS, NUMBERS
 
 SEEDS = range(5 if NIGHTLY else 1)
 
 
 def _validated(benchmarks: Sequence[Benchmark], folder: Path) -> list[Validation]:
-    return list(validate(benchmarks, ValidationSampling(data_dir=folder)))
+    return list(check_benchmarks(benchmarks, ValidationSampling(data_dir=folder)))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from newskills.base.errors import ConfigError, DataError, LockedError
 from newskills.base.store import hold_lock, read_rows, write_rows
 from newskills.benchmarks.data import NotPreparedError
 from newskills.benchmarks.reasoning.lessons import sorting_rows
-from newskills.recipes.improve.loop import improve
+from newskills.recipes.improve.loop import run_improvement
 from newskills.recipes.improve.problems import decontaminate_rows, draw_problems, load_problems
 from newskills.recipes.improve.records import ImproveSpec
 
@@ -104,7 +104,7 @@ def test_solutions_are_replies_to_training_problems(spec: ImproveSpec, tmp_path:
 
 def test_one_run_at_a_time(spec: ImproveSpec) -> None:
     with hold_lock(spec.output_dir / "lock", "it"), pytest.raises(LockedError, match="is in use by process"):
-        improve(spec, say=print)
+        run_improvement(spec, say=print)
 
 
 def test_grpo_takes_no_replies_of_others(spec: ImproveSpec, tmp_path: Path) -> None:

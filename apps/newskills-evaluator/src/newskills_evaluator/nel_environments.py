@@ -71,15 +71,15 @@ class EnvironmentProblems:
             config = self.found.config
             self._verdicts = BatchGrader(config.eval_type or "", config.eval_config).__enter__()
         (score,) = self._verdicts([answered_record(self.rows[at], answer, "stop")])
-        details: Row = {
-            "method": score.grader,
-            "outcome": score.outcome,
-            **({"why": score.why} if score.why else {}),
-        }
+        details: Row = {"method": score.grader, "outcome": score.outcome}
+        if score.why:
+            details["why"] = score.why
         details["predicted_answer"] = score.fields.get("predicted_answer")
         if score.outcome == "unscored":
             return None, details
-        return (score.value if score.value is not None else float(score.outcome == "correct")), details
+        if score.value is None:
+            return float(score.outcome == "correct"), details
+        return score.value, details
 
     def close(self) -> None:
         verdicts, self._verdicts = self._verdicts, None

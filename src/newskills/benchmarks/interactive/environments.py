@@ -73,9 +73,9 @@ def _verifiers_benchmark(environment: str) -> Benchmark:
 
 def verifiers_rows(environment: str, taskset: Row) -> Iterator[Row]:
     """Yield the tasks of an installed environment, the first 100 where there is no end. Raises ConfigError."""
-    from newskills.solve.interactive.verifiers_environment import load
+    from newskills.solve.interactive.verifiers_environment import load_environment
 
-    tasks = load(environment, taskset, {}, 1).taskset
+    tasks = load_environment(environment, taskset, {}, 1).taskset
     limit = None if tasks.bounded else ENDLESS
     for number, task in enumerate(islice(iter(tasks), limit)):
         data = task.data.model_dump(mode="json")

@@ -20,7 +20,7 @@ def srun_options(image: str, *, mounts: Iterable[str], workdir: str, variables: 
     ]
 
 
-def pyxis_mount(source: str, target: str) -> str:
+def format_mount(source: str, target: str) -> str:
     """Return what mounts the folder `source` as `target`. Raises ConfigError for a path that Pyxis cannot tell from
     two."""
     if any(mark in source + target for mark in ",:"):

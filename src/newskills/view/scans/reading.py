@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from newskills.base.errors import DataError, UnknownNameError, UserError
 from newskills.base.records import Row
-from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, discover
+from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, list_results
 from newskills.view.comparison.records import (
     BenchmarkRecords,
     read_facts,
@@ -47,7 +47,7 @@ class SampleRow(NamedTuple):
 def chosen_benchmarks(folder: Path, wanted: tuple[str, ...]) -> list[BenchmarkResults]:
     """Return the benchmarks with finished files, or those of the names. Raises DataError where nothing is there,
     UnknownNameError."""
-    items = discover(folder)
+    items = list_results(folder)
     names = [item.benchmark for item in items]
     for name in wanted:
         if name not in names:
