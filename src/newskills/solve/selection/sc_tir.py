@@ -246,7 +246,7 @@ class ScTirSolver:
         output, limit = self._tags.format_output(result), self._config.max_output_characters
         if len(output) > limit:
             output = f"{output[:limit]}{CUT}"
-        return self._tags.between(output)
+        return self._tags.tag_output(output)
 
     def _fields(
         self, votes: Votes, candidates: Sequence[PartialCandidate], sessions: Sequence[CodeSession]
