@@ -21,7 +21,7 @@ from newskills.launch.experiments import has_ended
 from newskills.launch.machines.ssh import RemoteMachine, ShellCall, shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.place import Site
-from newskills.launch.submit import SubmitOptions, executor_of, submit
+from newskills.launch.submit import SubmitOptions, executor_of, submit_pipeline
 
 COMMANDS, STATUS_SECONDS = 20, 1.5
 JOBS, SUBMIT_SECONDS = 100, 5.0
@@ -201,7 +201,7 @@ def submission(cluster: ClusterConfig, environ: dict[str, str], folder: Path, jo
     for number in range(SUBMISSIONS):
         plan = Pipeline(name=f"bench{jobs}-{number}", jobs=tuple(_job(f"j{i}") for i in range(jobs)))
         began = time.perf_counter()
-        done = submit(plan, cluster, environ, options)
+        done = submit_pipeline(plan, cluster, environ, options)
         best = min(best, time.perf_counter() - began)
         executor_of(done, environ).cancel(done.handles)
     shell_of(cluster, environ).close()

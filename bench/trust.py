@@ -15,21 +15,21 @@ from collections.abc import Iterator
 from bench.measure import ROOT, BenchError, Line, Options
 
 SUITES = {
-    "replies that say several things (mathematics)": ("tests/graders/test_math_several.py",),
-    "notations, units and words that change a value": ("tests/graders/test_math_readings.py",),
+    "replies that say several things (mathematics)": ("tests/graders/math/test_math_several.py",),
+    "notations, units and words that change a value": ("tests/graders/math/test_math_readings.py",),
     "letters: several, denied, quoted, in 97 languages": (
-        "tests/graders/test_choice_hedges.py",
-        "tests/graders/test_choice_languages.py",
+        "tests/graders/choices/test_choice_hedges.py",
+        "tests/graders/choices/test_choice_languages.py",
     ),
     "hedges against every grader": ("tests/run/test_hedges.py",),
     "reasoning that never ends, run-on, code fences": (
-        "tests/graders/test_reply_reading.py",
+        "tests/graders/reading/test_reply_reading.py",
         "tests/base/reading/test_reply_text.py",
         "tests/graders/code/test_extract.py",
     ),
     "verdicts that a judge only quotes": (
         "tests/base/test_offered_verdicts.py",
-        "tests/graders/test_judgement.py",
+        "tests/graders/judges/test_judgement.py",
     ),
     "Python programs that forge a verdict": ("tests/graders/code/test_python_forgeries.py",),
     "the same in six other languages": (
@@ -38,11 +38,11 @@ SUITES = {
     ),
     "escapes from the sandbox": ("tests/sandbox/hostile",),
     "rate limits, pauses, replies sent twice": (
-        "tests/run/test_rate_limits.py",
+        "tests/run/engine/test_rate_limits.py",
         "tests/base/http/test_repeated_replies.py",
     ),
     "damaged files, missing files, memory and processes": (
-        "tests/run/test_damage.py",
+        "tests/run/records/test_damage.py",
         "tests/run/test_shortages.py",
     ),
     "kills": ("tests/run/test_kill.py",),

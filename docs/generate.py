@@ -14,7 +14,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from newskills._api.functions import results_table
-from newskills._api.public import table
+from newskills._api.public import public_table
 from newskills._api.stub import write_stub
 from newskills.benchmarks.files.schema import SCHEMA, schema_text
 from newskills.benchmarks.generate_catalog import catalog_text
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
         CATALOG.write_text(catalog, encoding="utf-8")  # what follows reads it
     write_stub()  # git does not have it
     files = {
-        PYTHON: page_with(PYTHON, results_table(), table()),
+        PYTHON: page_with(PYTHON, results_table(), public_table()),
         AGENTS: page_with(AGENTS, agent_table()),
         CATALOG: catalog,
         SCHEMA: schema_text(),

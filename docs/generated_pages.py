@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from newskills.benchmarks.pages import pages as benchmark_pages
+from newskills.benchmarks.pages import benchmark_pages as benchmark_pages
 from newskills.benchmarks.pages import standing_page, stored_figures
-from newskills.commands.loading import load
-from newskills.commands.table import GROUPS, shown
+from newskills.commands.loading import load_command
+from newskills.commands.table import GROUPS, typed_words
 from newskills.config.fields import Leaf, leaves
 from newskills.config.help import OWN, by_group
 from newskills.config.layers import render
@@ -79,7 +79,7 @@ def command_pages() -> dict[str, str]:
     lines: list[str] = []
     pages: dict[str, str] = {}
     for title, group in GROUPS.items():
-        rows = [(f"[ns {shown(name)}]({name}.md)", text) for name, text in group.items()]
+        rows = [(f"[ns {typed_words(name)}]({name}.md)", text) for name, text in group.items()]
         lines += ["", f"## {_sentence(title)[:-1]}", "", *_table(("command", "what it does"), rows)]
         pages |= {f"commands/{name}.md": command_page(name) for name in group}
     last = "`ns COMMAND --help` shows the options of a command in the terminal."
@@ -88,7 +88,7 @@ def command_pages() -> dict[str, str]:
 
 def command_page(name: str) -> str:
     """Return the page of a command."""
-    command = load(name)
+    command = load_command(name)
     first, *rest = re.split(r"(?<=[.!?]) (?=[A-Z`])", command.summary)
     example, _, guide = EXAMPLES.get(name, "").partition("Guide")
     more = [line for line in command.examples if line not in example]
@@ -99,7 +99,15 @@ def command_page(name: str) -> str:
         "[options]",
         *(["[++key=value …]"] if keys or command.any_keys else []),
     ]
-    lines = [f"# ns {shown(name)}", "", _text(first), "", "```text", f"ns {shown(name)} {' '.join(words)}", "```"]
+    lines = [
+        f"# ns {typed_words(name)}",
+        "",
+        _text(first),
+        "",
+        "```text",
+        f"ns {typed_words(name)} {' '.join(words)}",
+        "```",
+    ]
     lines += ["", _text(" ".join(rest))] if rest else []
     lines += ["", f"Guide{guide}"] if guide else []
     if example or more:

@@ -293,13 +293,13 @@ def _reap(options: int) -> None:
 
 
 def _import_commands() -> None:
-    from newskills.commands.command import resolve
-    from newskills.commands.loading import load
+    from newskills.commands.command import resolve_function
+    from newskills.commands.loading import load_command
     from newskills.commands.table import command_names
 
     for name in command_names():
         try:
-            resolve(load(name).run)
+            resolve_function(load_command(name).run)
         except ImportError:  # a package that is not installed: the command itself says so
             continue
 

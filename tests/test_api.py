@@ -15,14 +15,14 @@ import newskills
 from newskills._api.functions import FUNCTIONS, SPELLINGS
 from newskills._api.objects import generation_signature
 from newskills._api.signatures import JSON, NUMBERS, TEXTS, WORDS
-from newskills._api.stub import stub
-from newskills.commands.command import resolve
-from newskills.commands.loading import load
+from newskills._api.stub import stub_text
+from newskills.commands.command import resolve_function
+from newskills.commands.loading import load_command
 from newskills.commands.table import command_names
 from newskills.config.command_line import build
 from newskills.config.fields import leaves
 
-STUB = ast.parse(stub())
+STUB = ast.parse(stub_text())
 
 
 def defined() -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -114,9 +114,9 @@ def test_the_docstring_tells_arguments_result_and_errors(name: str) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_result_is_that_of_the_command(name: str) -> None:
     declared = FUNCTIONS[name]
-    command = load(declared.command)
+    command = load_command(declared.command)
     assert command.result is not None
-    returned = inspect.signature(resolve(command.result)).return_annotation
+    returned = inspect.signature(resolve_function(command.result)).return_annotation
     assert {part.strip() for part in returned.split(" | ")} == {
         *([declared.returns] if declared.returns else []),
         *(["Experiment"] if declared.submits else []),
@@ -137,7 +137,7 @@ def test_what_a_text_stands_for_may_be_given_instead() -> None:
     texts = {JSON: '{"a":1}', WORDS: "a,b", NUMBERS: "2,3"}
     met = set()
     for declared in FUNCTIONS.values():
-        options = load(declared.command).options
+        options = load_command(declared.command).options
         fields = leaves(options)
         for name in TEXTS.keys() & {path for path, leaf in fields.items() if not leaf.is_list}:
             required = {p: 1 if leaf.type_name == "float" else "hf" for p, leaf in fields.items() if leaf.required}
@@ -148,7 +148,7 @@ def test_what_a_text_stands_for_may_be_given_instead() -> None:
 
 
 def test_a_list_may_be_any_sequence_or_one_value() -> None:
-    options = load("eval").options
+    options = load_command("eval").options
     for gpus in (8, [8], (8,), range(8, 9)):
         assert build(options, {"benchmarks": "x", "server_gpus": gpus}, command="x").server_gpus == [8]
     for model in ("m", ["m"], ("m",)):

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.gpu.spec import Work
 from bench.gpu.timing import Timing, even_share, run_parts
-from newskills.train.backends.trl.fitting import estimate
+from newskills.train.backends.trl.fitting import estimate_step
 from newskills.train.backends.trl.model import TrainingTask
 from newskills.train.backends.trl.settings import TrlSettings
 from newskills.train.loops.folder import TrainingFolder
@@ -15,7 +15,7 @@ from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
-from newskills.train.memory import parts
+from newskills.train.memory import memory_by_use
 from newskills.train.settings import TrainerSettings
 from newskills.train.trainers import make_trainer
 
@@ -42,7 +42,7 @@ def measure(kind: str, work: Work, base: Path) -> dict[str, Any]:
     task, timing = TrainingTask(base, settings, folder, Hooks()), Timing(work)
     common = {"steps": work.steps, "learning_rate": work.learning_rate, "schedule": "constant", "save_every": 0}
     if kind == "sft":
-        needed = estimate(task, work.batch, work.length, work.length)
+        needed = estimate_step(task, work.batch, work.length, work.length)
         trainer.run(
             SftConfig(**common, batch_size=work.batch),  # type: ignore[arg-type]
             [example(tokens[:1], tokens[1:]) for tokens in work.sequences()],
@@ -51,7 +51,7 @@ def measure(kind: str, work: Work, base: Path) -> dict[str, Any]:
         )
     else:
         samples = work.problems * work.samples
-        needed = estimate(task, samples, work.prompt + work.tokens, work.tokens, sampled=samples)
+        needed = estimate_step(task, samples, work.prompt + work.tokens, work.tokens, sampled=samples)
 
         def on_step(progress: Progress) -> None:
             timing.step(progress.metrics["reward"], samples * progress.metrics["completion_tokens"])
@@ -70,7 +70,7 @@ def measure(kind: str, work: Work, base: Path) -> dict[str, Any]:
             Hooks(on_step=on_step),
         )
     assert needed is not None
-    expected = parts(*needed)
+    expected = memory_by_use(*needed)
     # What the driver takes is no allocation of PyTorch.
     return timing.figures() | {"estimate": sum(expected.values()) - expected.get("CUDA", 0.0), "parts": expected}
 

@@ -7,8 +7,8 @@ import os
 import sys
 
 from newskills.base.garbage import collect_less_often
-from newskills.commands.loading import light, load
-from newskills.commands.table import one_name, overview
+from newskills.commands.loading import load_command, show_plain_list
+from newskills.commands.table import help_page, one_name
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -68,7 +68,7 @@ def _forget_output() -> None:
 
 def _run(words: list[str]) -> int:
     if not words or words[0] in ("--help", "-h", "help"):
-        sys.stdout.write(overview())
+        sys.stdout.write(help_page())
         return 0
     if words[0] in ("--version", "-V"):
         from newskills._version import __version__
@@ -78,11 +78,11 @@ def _run(words: list[str]) -> int:
     from newskills.base.errors import NewskillsError
 
     try:
-        if light(words):
+        if show_plain_list(words):
             return 0
         _check_words(words)
         name, *rest = one_name(words)
-        return load(name).main(rest)
+        return load_command(name).main(rest)
     except NewskillsError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

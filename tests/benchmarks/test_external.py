@@ -10,7 +10,7 @@ import pytest
 
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
-from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, get_group
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks, get_benchmark, get_group
 from newskills.benchmarks.data import load_rows, prepare
 
 MATH = 'METRICS_TYPE = "math"\n'
@@ -128,7 +128,7 @@ def ours(folder: Path) -> Path:
 
 def test_groups_with_members_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = ours(tmp_path)
-    sums, judged, gsm8k = expand(str(folder))
+    sums, judged, gsm8k = expand_benchmarks(str(folder))
     assert [one.name for one in (sums, judged, gsm8k)] == ["ours.sums", "ours.judged", "ours.gsm8k"]
     assert (sums.prompt, sums.samples) == ("generic/default", 2)
     assert sums.defaults == {"inference.temperature": 0.0, "a.b": 1}
@@ -141,14 +141,14 @@ def test_groups_with_members_of_their_own(tmp_path: Path, monkeypatch: pytest.Mo
     modes = {member: {"pass@1": {"s": 3.0 * place}} for place, member in enumerate(group.members)}
     assert group.score(modes) == {"overall": 3.0}
     monkeypatch.setenv("NEWSKILLS_EXTRA_DATASETS", str(tmp_path))
-    assert [one.name for one in expand("ours")] == ["ours.sums", "ours.judged", "ours.gsm8k"]
+    assert [one.name for one in expand_benchmarks("ours")] == ["ours.sums", "ours.judged", "ours.gsm8k"]
     assert get_benchmark("ours.sums").prompt == "generic/math"
     assert get_benchmark("ours.gsm8k").data == "gsm8k"
 
 
 def test_a_group_by_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEWSKILLS_EXTRA_BENCHMARK_MAP", json.dumps({"theirs": str(ours(tmp_path))}))
-    assert [one.name for one in expand("theirs")] == ["theirs.sums", "theirs.judged", "theirs.gsm8k"]
+    assert [one.name for one in expand_benchmarks("theirs")] == ["theirs.sums", "theirs.judged", "theirs.gsm8k"]
     assert get_benchmark("theirs.sums").samples == 2
 
 

@@ -11,18 +11,18 @@ from functools import cache
 import pytest
 
 from newskills.base.benchmark import Benchmark, Group
-from newskills.benchmarks import expand, get_benchmark, get_group, list_all, list_benchmarks
+from newskills.benchmarks import expand_benchmarks, get_benchmark, get_group, list_all, list_benchmarks
 from newskills.benchmarks.evidence import FILE, evidence_of
 from newskills.benchmarks.generate_catalog import built_in, built_in_groups, catalog_text
 from newskills.benchmarks.listing import CATALOG
-from newskills.benchmarks.pages import agreements, pages
+from newskills.benchmarks.pages import benchmark_pages, stored_agreements
 from newskills.graders import make_grader
 from newskills.metrics import make_metric
 from newskills.prompts import prompt_names
 
 ALL = [benchmark for _, benchmark in built_in()]
 GROUPS = [group for _, group in built_in_groups()]
-pages_of_all = cache(pages)
+pages_of_all = cache(benchmark_pages)
 
 
 def test_the_catalog_is_up_to_date() -> None:
@@ -57,7 +57,7 @@ def test_pages_say_what_of_the_official_scorer_was_compared(page: str, told: str
 
 
 def test_every_share_below_all_has_its_reasons() -> None:
-    for name, figure in agreements().items():
+    for name, figure in stored_agreements().items():
         counts = [int(reason.partition(":")[0].replace(",", "")) for reason in figure.reasons]
         assert sum(counts) == round((1 - figure.agreement) * figure.attempts), name
         assert all(reason.partition(": ")[2] for reason in figure.reasons), name
@@ -115,7 +115,7 @@ def test_every_benchmark_can_be_used(benchmark: Benchmark) -> None:
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
 def test_every_group_has_its_members(group: Group) -> None:
     assert group.title
-    members = expand(group.name)
+    members = expand_benchmarks(group.name)
     assert [member.name for member in members] == [f"{group.name}.{group.short(name)}" for name in group.members]
     assert get_group(group.name) == group
 

@@ -9,7 +9,7 @@ import pytest
 
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
-from newskills.benchmarks import expand, get_benchmark, get_group, list_all, list_benchmarks
+from newskills.benchmarks import expand_benchmarks, get_benchmark, get_group, list_all, list_benchmarks
 from newskills.benchmarks.data import load_rows, prepare
 
 CONSTANTS = """
@@ -115,7 +115,7 @@ WRONG = Group(name="wrong", category="own", title="wrong", members={"gsm8k": {"p
 def test_groups_expand_to_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "both.py").write_text(GROUP_FILE)
     monkeypatch.chdir(tmp_path)
-    first, second, third = expand("./both.py")
+    first, second, third = expand_benchmarks("./both.py")
     assert [one.name for one in (first, second, third)] == ["both.A", "both.B", "both.gsm8k"]
     assert (first.samples, first.split) == (3, "dev")
     assert first.defaults == {"inference.temperature": 1, "x": 2}
@@ -127,8 +127,8 @@ def test_groups_expand_to_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ConfigError, match=r"is a group of 3 benchmarks: both\.A, both\.B, both\.gsm8k"):
         get_benchmark("both.py::GROUP")
     with pytest.raises(ConfigError, match="sets 'promt' of gsm8k, which benchmarks do not have"):
-        expand("both.py::WRONG")
-    assert [one.name for one in expand("gsm8k")] == ["gsm8k"]
+        expand_benchmarks("both.py::WRONG")
+    assert [one.name for one in expand_benchmarks("gsm8k")] == ["gsm8k"]
     assert get_group("gsm8k") is None
     assert get_group("nothing") is None
 
@@ -147,10 +147,10 @@ def test_a_group_of_the_benchmarks_in_its_file(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "place" / "deeper" / "other.py").write_text(MINE.replace('"mine"', '"third"'))
     monkeypatch.chdir(tmp_path)
     for name in ("place/family.py", "place/family.py::GROUP", str(tmp_path / "place" / "family.py")):
-        found = [(one.name, one.samples) for one in expand(name)]
+        found = [(one.name, one.samples) for one in expand_benchmarks(name)]
         assert found == [("family.de", 0), ("family.fr", 2), ("family.other", 0)]
     assert get_benchmark("place/family.py::family.de").title == "de"
-    assert [one.name for one in expand("place/family.py::family.fr")] == ["family.fr"]
+    assert [one.name for one in expand_benchmarks("place/family.py::family.fr")] == ["family.fr"]
     with pytest.raises(UnknownNameError, match=r"family\.it"):
         get_benchmark("place/family.py::family.it")
 
@@ -158,7 +158,7 @@ def test_a_group_of_the_benchmarks_in_its_file(tmp_path: Path, monkeypatch: pyte
 def test_a_file_without_a_group_stands_for_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "two.py").write_text(FAMILY_FILE.partition("GROUP =")[0])
     monkeypatch.chdir(tmp_path)
-    assert [one.name for one in expand("two.py")] == ["family.de", "family.fr"]
+    assert [one.name for one in expand_benchmarks("two.py")] == ["family.de", "family.fr"]
 
 
 def test_a_file_with_several_benchmarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,4 +285,4 @@ def test_a_member_that_nothing_knows_is_unknown(tmp_path: Path, monkeypatch: pyt
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("ours", "ours.missing"):
         with pytest.raises(UnknownNameError, match=r"ours\.missing"):
-            expand(name)
+            expand_benchmarks(name)

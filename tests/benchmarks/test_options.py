@@ -15,10 +15,10 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
-from newskills.benchmarks import expand, get_benchmark
+from newskills.benchmarks import expand_benchmarks, get_benchmark
 from newskills.benchmarks.data import PreparedSplit, prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
-from newskills.benchmarks.general_knowledge.mmlu_pro import key
+from newskills.benchmarks.general_knowledge.mmlu_pro import question_hash
 from newskills.benchmarks.generate_catalog import built_in
 from newskills.benchmarks.options import check_options, values_of, with_options
 
@@ -102,7 +102,7 @@ def test_sources_follow_the_languages() -> None:
     english = with_options(get_benchmark("mmmlu"), {"languages": ["DE-DE"], "include_english": []})
     assert english is not None
     assert english.sources[0].url.endswith("/simple-evals/{mmlu_DE-DE,mmlu}.csv")
-    group = [with_options(one, {"languages": ["fr"]}) for one in expand("polymath")]
+    group = [with_options(one, {"languages": ["fr"]}) for one in expand_benchmarks("polymath")]
     assert [one.name for one in group if one] == ["polymath.fr"]
     window = with_options(
         get_benchmark("livecodebench"),
@@ -164,8 +164,8 @@ def test_the_real_lists(mirror: Path) -> None:
 def test_a_tenth_by_hashes(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (RAW / "mmlu-pro.jsonl").read_text().splitlines()]
     text = "which ledger entry records a loan received? debit cash, credit loans debit loans, credit cash"
-    assert key(rows[1]) == hashlib.sha256(f"{text} credit cash only".encode()).hexdigest()
-    beside(tmp_path, "".join(json.dumps({"id": one}) + "\n" for one in (key(rows[1]), "00ff")))
+    assert question_hash(rows[1]) == hashlib.sha256(f"{text} credit cash only".encode()).hexdigest()
+    beside(tmp_path, "".join(json.dumps({"id": one}) + "\n" for one in (question_hash(rows[1]), "00ff")))
     splits = {split.split: split for split in made("mmlu-pro", tmp_path)}
     assert [row["id"] for row in rows_of(splits["10pct_opt_v1"])] == ["mmlu-pro-71"]
     beside(tmp_path, "{broken")

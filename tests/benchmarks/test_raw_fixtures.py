@@ -30,7 +30,7 @@ from newskills.prompts.official.table import FOLDER
 RAW = Path(__file__).with_name("raw")
 FIXTURES = sorted(path.name for path in RAW.iterdir())
 TRIED_AS_FOLDERS = {"terminal-bench", "terminal-bench-2"}
-"""Their rows are folders of files: tests/benchmarks/test_terminal_tasks.py."""
+"""Their rows are folders of files: tests/benchmarks/terminal_tasks/test_terminal_tasks.py."""
 FORMATS: dict[str, Format] = {
     ".zip": "asset",
     ".jsonl": "jsonl",

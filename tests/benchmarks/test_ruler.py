@@ -20,13 +20,13 @@ from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
-from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, get_group
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks, get_benchmark, get_group
 from newskills.benchmarks.data import load_rows, prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.ruler import second
-from newskills.benchmarks.ruler.build import make
-from newskills.benchmarks.ruler.second import make as make_second
-from newskills.benchmarks.ruler.tasks import TASKS, Article, TaskMaterial, TaskSample, build
+from newskills.benchmarks.ruler.build import make_ruler
+from newskills.benchmarks.ruler.second import make_ruler2 as make_second
+from newskills.benchmarks.ruler.tasks import TASKS, Article, TaskMaterial, TaskSample, build_sample
 from newskills.cli import main
 
 ARTICLES = [Article(f"Where is Bob{n}?", ["Rome", "in Rome"], [f"Bob{n} lives in Rome."]) for n in range(300)]
@@ -44,7 +44,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _made(name: str, units: int = 200, index: int = 0) -> TaskSample:
-    return build(TASKS[name], units, Random(f"{name}{index}"), TaskMaterial(articles=ARTICLES), index)
+    return build_sample(TASKS[name], units, Random(f"{name}{index}"), TaskMaterial(articles=ARTICLES), index)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -107,12 +107,12 @@ def _options(tokenizer: Path, **more: object) -> Row:
 
 
 def test_a_setup_is_a_group_of_benchmarks(tokenizer: Path, tmp_path: Path) -> None:
-    names = make(tmp_path / "ruler", _options(tokenizer, tasks=WITHOUT_QA), FetchOptions(offline=True))
+    names = make_ruler(tmp_path / "ruler", _options(tokenizer, tasks=WITHOUT_QA), FetchOptions(offline=True))
     assert names == ["ruler.tiny"]
     places = BenchmarkPlaces(None, tmp_path)
     group = get_group("ruler.tiny", places)
     assert isinstance(group, Group)
-    members = expand("ruler.tiny", places)
+    members = expand_benchmarks("ruler.tiny", places)
     assert [member.name for member in members] == [f"ruler.tiny.{name}" for name in WITHOUT_QA]
     longest = []
     for member in members:
@@ -132,14 +132,16 @@ def test_the_same_options_give_the_same_bytes(tokenizer: Path, tmp_path: Path) -
     for folder in ("a", "b", "c"):
         seed = {"random_seed": 7} if folder == "c" else {}
         options = _options(tokenizer, tasks=["niah_multikey_1", "cwe"], **seed)
-        make(tmp_path / folder, options, FetchOptions(offline=True))
+        make_ruler(tmp_path / folder, options, FetchOptions(offline=True))
         files.append((tmp_path / folder / "tiny" / "cwe" / "test.jsonl").read_bytes())
     assert files[0] == files[1] != files[2]
 
 
 def test_formats(tokenizer: Path, tmp_path: Path) -> None:
     for form in ("base", "chat"):
-        make(tmp_path, _options(tokenizer, setup=form, tasks=["vt"], data_format=form), FetchOptions(offline=True))
+        make_ruler(
+            tmp_path, _options(tokenizer, setup=form, tasks=["vt"], data_format=form), FetchOptions(offline=True)
+        )
     base, chat = (next(iter(read_rows(tmp_path / form / "vt" / "test.jsonl"))) for form in ("base", "chat"))
     assert "generation" not in base
     assert "generation" not in chat
@@ -153,7 +155,7 @@ def test_a_text_of_ones_own(tokenizer: Path, tmp_path: Path) -> None:
         "Call me Ishmael. Some years ago I thought I would sail. It is a way I have!", encoding="utf-8"
     )
     options = _options(tokenizer, tasks=["niah_single_2"], haystack_file=str(text))
-    make(tmp_path / "ruler", options, FetchOptions(offline=True))
+    make_ruler(tmp_path / "ruler", options, FetchOptions(offline=True))
     row = next(iter(read_rows(tmp_path / "ruler" / "tiny" / "niah_single_2" / "test.jsonl")))
     assert row["question"].count("Call me Ishmael.") > 10
 
@@ -161,11 +163,11 @@ def test_a_text_of_ones_own(tokenizer: Path, tmp_path: Path) -> None:
 def test_bad_options(tokenizer: Path, tmp_path: Path) -> None:
     offline = FetchOptions(offline=True)
     with pytest.raises(ConfigError, match="There is no task sort"):
-        make(tmp_path, _options(tokenizer, tasks=["sort"]), offline)
+        make_ruler(tmp_path, _options(tokenizer, tasks=["sort"]), offline)
     with pytest.raises(ConfigError, match=r"--setup is '\.\./x'"):
-        make(tmp_path, _options(tokenizer, setup="../x"), offline)
+        make_ruler(tmp_path, _options(tokenizer, setup="../x"), offline)
     with pytest.raises(DataError, match="tokens are too few"):
-        make(tmp_path, _options(tokenizer, tasks=["cwe"], max_seq_length=512, template_tokens=300), offline)
+        make_ruler(tmp_path, _options(tokenizer, tasks=["cwe"], max_seq_length=512, template_tokens=300), offline)
     with pytest.raises(ConfigError, match="--tokenizer_path"):
         prepare(get_benchmark("ruler"), data_dir=tmp_path, splits=["test"])
 
@@ -173,7 +175,7 @@ def test_bad_options(tokenizer: Path, tmp_path: Path) -> None:
 @pytest.mark.mirror
 def test_questions_about_documents(mirror: Path, tokenizer: Path, tmp_path: Path) -> None:
     options = _options(tokenizer, tasks=["qa_1"], max_seq_length=4000)
-    make(tmp_path / "ruler", options, FetchOptions(mirror=str(mirror), offline=True))
+    make_ruler(tmp_path / "ruler", options, FetchOptions(mirror=str(mirror), offline=True))
     rows = list(read_rows(tmp_path / "ruler" / "tiny" / "qa_1" / "test.jsonl"))
     assert all(3000 < row["length"] <= 3950 for row in rows)
     assert all(any(answer in row["question"] for answer in row["expected_answer"]) for row in rows)
@@ -190,7 +192,7 @@ def test_the_command(tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixt
 def test_without_a_tokenizer_tokens_are_estimated_rather_too_many(tokenizer: Path, tmp_path: Path) -> None:
     options = _options(tokenizer, tasks=["niah_single_3", "cwe"])
     del options["tokenizer_path"]
-    make(tmp_path / "ruler", options, FetchOptions(offline=True))
+    make_ruler(tmp_path / "ruler", options, FetchOptions(offline=True))
     for task in ("niah_single_3", "cwe"):
         rows = list(read_rows(tmp_path / "ruler" / "tiny" / task / "test.jsonl"))
         assert all(1000 < row["length"] <= 1450 for row in rows)
@@ -208,14 +210,14 @@ def test_folders_of_the_second_version(tmp_path: Path) -> None:
     (task.parent / "__init__.py").write_text(
         "IS_BENCHMARK_GROUP = True\nBENCHMARKS = {'ruler2.mine.qa_easy': {}}\n"
     )
-    (member,) = expand("ruler2.mine", BenchmarkPlaces(None, tmp_path))
+    (member,) = expand_benchmarks("ruler2.mine", BenchmarkPlaces(None, tmp_path))
     assert (member.grader, member.metric, member.grader_config) == ("ruler2", "ruler2", {"match_type": "part"})
     (row,) = read_rows(load_rows(member, "test", tmp_path))
     assert plain_grader("ruler2", {"match_type": "part"}).grade({**row, "generation": "Ann"}).outcome == "correct"
 
 
 def test_a_setup_is_evaluated(tokenizer: Path, tmp_path: Path, fake_server: FakeServerFactory) -> None:
-    make(tmp_path / "data" / "ruler", _options(tokenizer, tasks=["vt", "fwe"]), FetchOptions(offline=True))
+    make_ruler(tmp_path / "data" / "ruler", _options(tokenizer, tasks=["vt", "fwe"]), FetchOptions(offline=True))
     rows = read_rows(tmp_path / "data" / "ruler" / "tiny" / "vt" / "test.jsonl")
     table = {row["question"].rpartition("\n")[2]: " ".join(row["expected_answer"][:-1]) for row in rows}
     model = fake_server(Script(answer=Answer(kind="table", template="%s", table=table)))
@@ -247,7 +249,7 @@ FACTS = [_fact(n) for n in range(100)]
 
 def _second(name: str, units: int = 120) -> TaskSample:
     material = () if name.endswith("niah_basic") else FACTS if name.startswith("qa") else ITEMS
-    return second.build(name, units, Random(name), material, 3)
+    return second.build_sample(name, units, Random(name), material, 3)
 
 
 @pytest.mark.parametrize("name", second.SECOND.tasks)
@@ -291,7 +293,7 @@ def test_a_setup_of_the_second_version(mirror: Path, tokenizer: Path, tmp_path: 
     options = _options(tokenizer, max_seq_length=6000, num_samples=2)
     with pytest.raises(DataError, match="4 of 12 tasks are not there"):
         make_second(tmp_path / "ruler2", options, FetchOptions(mirror=str(mirror), offline=True))
-    members = expand("ruler2.tiny", BenchmarkPlaces(None, tmp_path))
+    members = expand_benchmarks("ruler2.tiny", BenchmarkPlaces(None, tmp_path))
     assert len(members) == 8
     by_name = {member.name.rpartition(".")[2]: member for member in members}
     assert by_name["mk_niah_hard"].grader == by_name["mk_niah_hard"].metric == "multichoice"

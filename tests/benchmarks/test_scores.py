@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from newskills.benchmarks import expand, get_group
+from newskills.benchmarks import expand_benchmarks, get_group
 from newskills.benchmarks.scores import entries, headline, mean, weighted
 
 ONE = {"pass@1": {"num_entries": 10, "accuracy": 50.0}}
@@ -41,7 +41,7 @@ def test_the_index_of_eight_benchmarks() -> None:
     group = get_group("aai")
     assert group is not None
     assert group.score is not None
-    found = {benchmark.name: benchmark for benchmark in expand("aai")}
+    found = {benchmark.name: benchmark for benchmark in expand_benchmarks("aai")}
     assert found["aai.aime25"].samples == 10
     assert all(benchmark.defaults["inference.temperature"] == 0.0 for benchmark in found.values())
     assert all(benchmark.split in benchmark.splits() for benchmark in found.values())
@@ -87,7 +87,7 @@ def test_the_score_of_the_function_calling_leaderboard() -> None:
     group = get_group("bfcl_v4")
     assert group is not None
     assert group.score is not None
-    counts = {benchmark.name: benchmark.items["test"] for benchmark in expand("bfcl_v4")}
+    counts = {benchmark.name: benchmark.items["test"] for benchmark in expand_benchmarks("bfcl_v4")}
     assert len(counts) == len(group.members) == 22
     chance = random.Random(3)
     values = {name: chance.random() for name in group.members}

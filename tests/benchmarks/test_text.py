@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.benchmarks.text import boxed, choices, number_text, renamed, split_options
+from newskills.benchmarks.text import boxed_contents, choices, number_text, rename_columns, split_options
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def test_numbers(value: float | str, expected: str) -> None:
     ],
 )
 def test_boxes(text: str, expected: list[str]) -> None:
-    assert boxed(text) == expected
+    assert boxed_contents(text) == expected
 
 
 @given(st.text(alphabet="\\boxed{} ab", max_size=60))
 def test_boxes_of_any_text_end(text: str) -> None:
-    assert all(isinstance(found, str) for found in boxed(text))
+    assert all(isinstance(found, str) for found in boxed_contents(text))
 
 
 def test_choices() -> None:
@@ -83,10 +83,10 @@ def test_a_text_without_options() -> None:
 
 def test_columns_get_the_names_of_prompts() -> None:
     row = {"question": "1+1?", "answer": 2, "level": 3}
-    assert renamed(row, question="problem", answer="expected_answer") == {
+    assert rename_columns(row, question="problem", answer="expected_answer") == {
         "problem": "1+1?", "expected_answer": "2", "level": 3
     }  # fmt: skip
     with pytest.raises(KeyError, match="solution"):
-        renamed(row, solution="reference_solution")
+        rename_columns(row, solution="reference_solution")
     with pytest.raises(ValueError, match="nothing in the column 'answer'"):
-        renamed(row | {"answer": None}, answer="expected_answer")
+        rename_columns(row | {"answer": None}, answer="expected_answer")

@@ -12,7 +12,7 @@ import pytest
 from newskills.base.protocols import Grader
 from newskills.base.records import Row
 from newskills.benchmarks.generate_catalog import built_in
-from newskills.benchmarks.pages import pages
+from newskills.benchmarks.pages import benchmark_pages
 from newskills.graders import GRADERS, make_grader
 from newskills.prompts.prompt_sets import USUAL_SET, load_prompt_set
 from newskills.prompts.renderer import load_prompt
@@ -23,7 +23,7 @@ CATALOG = [benchmark for _, benchmark in built_in()]
 
 
 def test_every_benchmark_has_wordings_or_a_reason_on_its_page() -> None:
-    shown = pages()
+    shown = benchmark_pages()
     reasons = defaultdict(list)
     for benchmark in CATALOG:
         family = benchmark.name.partition(".")[0]

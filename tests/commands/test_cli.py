@@ -10,17 +10,17 @@ import pytest
 from tests.commands.running import ns
 
 from newskills.benchmarks.listing import STATE_MEANING
-from newskills.commands.loading import load
-from newskills.commands.table import command_names, overview, shown
+from newskills.commands.loading import load_command
+from newskills.commands.table import command_names, help_page, typed_words
 
 
 def test_the_overview_names_every_command(tmp_path: Path) -> None:
     done = ns("ns --help", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stdout == overview()
+    assert done.stdout == help_page()
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     for name in command_names():
-        assert f"\n  {shown(name)} " in done.stdout
+        assert f"\n  {typed_words(name)} " in done.stdout
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -28,7 +28,7 @@ def test_every_command_starts(name: str, tmp_path: Path) -> None:
     """In a Python of its own, with nothing imported before."""
     words = [sys.executable, "-m", "newskills", name, "--help"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert (done.returncode, done.stdout) == (0, load(name).help()), done.stderr
+    assert (done.returncode, done.stdout) == (0, load_command(name).help()), done.stderr
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -36,19 +36,19 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
     for spelling in sorted({name, name.replace("_", "-")}):
         done = ns(f"ns {spelling} --help", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert done.stdout == load(name).help()
-    pages = done.stdout + load(name).help(full=True)
+        assert done.stdout == load_command(name).help()
+    pages = done.stdout + load_command(name).help(full=True)
     assert [line for line in pages.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.parametrize("word", ["--help=all", "--help-all", "--help_all"])
 def test_the_full_page_has_three_spellings(word: str, tmp_path: Path) -> None:
-    assert ns(f"ns eval {word} --help", cwd=tmp_path).stdout == load("eval").help(full=True)
+    assert ns(f"ns eval {word} --help", cwd=tmp_path).stdout == load_command("eval").help(full=True)
 
 
-@pytest.mark.parametrize("name", [name for name in command_names() if load(name).essentials])
+@pytest.mark.parametrize("name", [name for name in command_names() if load_command(name).essentials])
 def test_a_short_page_shows_what_exists_and_how_to_see_the_rest(name: str) -> None:
-    command = load(name)
+    command = load_command(name)
     short, full = command.help(), command.help(full=True)
     rows = [
         re.sub(r"^(--|\+\+)", "", line.split()[0]) for line in full.splitlines() if re.match("  (--|\\+\\+)", line)

@@ -49,7 +49,7 @@ def test_a_half_installed_extra_is_not_called_ok(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(
         doctor, "EXTRAS", {"mine": (("json", "no_such_module"), "tests"), "none": (("nothing",), "x")}
     )
-    found = {item.what: (item.state, item.text) for item in doctor.examine(doctor.DoctorOptions())}
+    found = {item.what: (item.state, item.text) for item in doctor.examine_machine(doctor.DoctorOptions())}
     assert found["extra mine"] == ("note", "tests: pip install 'newskills[mine]' (no_such_module missing)")
     assert found["extra none"] == ("note", "x: pip install 'newskills[none]'")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.commands.clusters import BENCHMARK, SUMS
 from tests.commands.running import ns, write
 
-from newskills.commands.loading import load
+from newskills.commands.loading import load_command
 from newskills.commands.table import command_names
 from newskills.config.fields import leaves
 from newskills.graders.math.grader import VERSION
@@ -166,7 +166,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes | bool]]:
 
 
 def test_every_command_that_does_something_has_a_dry_run() -> None:
-    able = {name for name in command_names() if "dry_run" in leaves(load(name).options)}
+    able = {name for name in command_names() if "dry_run" in leaves(load_command(name).options)}
     assert able == set(command_names()) - ONLY_LOOK == set(LINES)
 
 

@@ -18,7 +18,7 @@ from newskills._version import __version__
 from newskills.base.errors import NewskillsError
 from newskills.benchmarks.files.names import SETTINGS
 from newskills.benchmarks.lm_eval.names import WISHES
-from newskills.commands.loading import load
+from newskills.commands.loading import load_command
 from newskills.commands.table import command_names, one_name
 from newskills.config.fields import leaves
 from newskills.config.layers import Layer, resolve
@@ -70,8 +70,8 @@ def understand(words: list[str]) -> None:
     if words[0] in AROUND_OTHERS:
         words = words[1:]
     words = one_name(words)
-    command = load(words[0])
-    parsed = command.parsed(words[1:])
+    command = load_command(words[0])
+    parsed = command.parse_words(words[1:])
     if parsed.help:
         return
     command.check(parsed)
@@ -149,7 +149,7 @@ def test_the_install_page_names_the_wheel_that_is_built() -> None:
 @pytest.mark.parametrize("name", command_names())
 def test_pages_of_commands_have_examples_and_all_options(name: str) -> None:
     page = generated_pages()[f"commands/{name}.md"]
-    command = load(name)
+    command = load_command(name)
     unfolded = page.replace(" \\\n    ", " ")
     assert all(line in unfolded for line in command.examples)
     assert "\n## Examples\n" in page or not command.examples

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from newskills.commands.loading import load
+from newskills.commands.loading import load_command
 from newskills.config.fields import leaves
 from newskills.run.planning.config import ALIASES, GenerationConfig
 
@@ -52,7 +52,7 @@ def test_flags_on_the_left_are_those_of_evalscope(command: str, flags: str) -> N
 
 @pytest.mark.parametrize(("command", "ours"), [("eval", "eval"), ("perf", "load_test")])
 def test_flags_on_the_right_are_ours(command: str, ours: str) -> None:
-    options = set(leaves(load(ours).options))
+    options = set(leaves(load_command(ours).options))
     switches = {f"no-{name}" for name in options} | {f"no_{name}" for name in options}
     keys = {*leaves(GenerationConfig), *ALIASES, "columns"}
     for _, cell in rows(command):

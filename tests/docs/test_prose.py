@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from newskills.commands.loading import load
-from newskills.commands.table import command_names, overview
+from newskills.commands.loading import load_command
+from newskills.commands.table import command_names, help_page
 
 ROOT = Path(__file__).parents[2]
 RULES = tomllib.loads((Path(__file__).parent / "prose.toml").read_text(encoding="utf-8"))
@@ -79,7 +79,7 @@ def test_words_are_those_of_the_field(name: str) -> None:
 
 
 def test_help_uses_the_words_of_the_field() -> None:
-    helps = {name: load(name).help(full=True) for name in command_names()} | {"": overview()}
+    helps = {name: load_command(name).help(full=True) for name in command_names()} | {"": help_page()}
     texts = {name: " ".join(re.sub(r"(--|\+\+)[\w.]+", "OPTION", text).split()) for name, text in helps.items()}
     assert {name: phrases for name, text in texts.items() if (phrases := phrases_in(text))} == {}
 

@@ -21,7 +21,7 @@ from tests.exchange.imported import STAMP, imported, only
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.exchange.importers import FORMATS, ImportedBenchmark, ImportSource, by_seed, read, rename_benchmark
 from newskills.exchange.importers import write_import as write_imported
-from newskills.run.reporting.results import discover
+from newskills.run.reporting.results import list_results
 
 
 def test_folders_of_nemo_skills(tmp_path: Path) -> None:
@@ -53,7 +53,10 @@ def test_groups_of_nemo_skills_stay_groups(tmp_path: Path) -> None:
     read_back = read(ImportSource(path=tmp_path / "theirs"))
     for item in read_back:
         write_imported(item, tmp_path / "ours")
-    assert [found.benchmark for found in discover(tmp_path / "ours")] == ["polymath.ar", "polymath.en"]
+    assert [found.benchmark for found in list_results(tmp_path / "ours")] == [
+        "polymath.ar",
+        "polymath.en",
+    ]
 
 
 def test_a_torn_last_line_is_left_out_and_told_of(tmp_path: Path) -> None:

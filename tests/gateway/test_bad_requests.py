@@ -14,7 +14,7 @@ from tests.gateway.scripted import ScriptedModel, call
 
 from newskills.base.protocols import Model
 from newskills.base.records import Row
-from newskills.gateway.form import GatewayProblem, ProgramProtocol, ProgramRequest, ReplyHead, encode
+from newskills.gateway.form import GatewayProblem, ProgramProtocol, ProgramRequest, ReplyHead, encode_json
 from newskills.gateway.recording import message_row
 from newskills.gateway.routes import CHAT, GEMINI, MESSAGES, RESPONSES
 from newskills.gateway.tasks import GatewayTask
@@ -127,10 +127,10 @@ def test_any_change_is_read_or_refused(protocol: ProgramProtocol, data: st.DataO
         problem = raised
     if problem is None:
         assert request.messages
-        encode([message_row(message) for message in request.messages])
+        encode_json([message_row(message) for message in request.messages])
     else:
         assert 400 <= problem.status < 500
-        assert encode(protocol.error(problem))
+        assert encode_json(protocol.error(problem))
         assert protocol.stream(HEAD).fail(problem).endswith(b"\n\n")
 
 

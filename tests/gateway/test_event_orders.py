@@ -99,7 +99,7 @@ def ours(protocol: ProgramProtocol, stream: bytes, hear: HearPiece | None = None
                 event = anthropic_wire._read_event(data, HERE)
                 anthropic_wire._merge_event(answer, event, HERE)
                 if hear is not None:
-                    anthropic_wire._tell(hear, answer, event)
+                    anthropic_wire._report_event(hear, answer, event)
             for block in answer.content:
                 if isinstance(text := block.pop("partial_json", None), str):
                     block["input"] = call_arguments(text)
@@ -109,7 +109,7 @@ def ours(protocol: ProgramProtocol, stream: bytes, hear: HearPiece | None = None
             begun = len(gemini_wire._parts_of(whole))
             gemini_wire._merge_piece(whole, gemini_wire._answers.decode(data))
             if hear is not None:
-                gemini_wire._tell(hear, whole, begun)
+                gemini_wire._report_parts(hear, whole, begun)
         return gemini_wire.reply_of(whole, HERE)
 
     return asyncio.run(read())
@@ -132,7 +132,7 @@ def test_any_backend_streams_to_any_program(
     """What a backend of one protocol streams is passed on in another one as it comes, and reads the same."""
     parts: list[ReplyPiece] = []
     whole = ours(backend, streamed(backend, reply, size), parts.append)
-    History().keep(whole)
+    History().keep_reply(whole)
     stream, before = passed_on(program, parts, whole)
     assert essence(ours(program, stream)) == essence(reply)
     if reply.text or reply.reasoning:
@@ -147,10 +147,10 @@ def cut(draw: st.DrawFn) -> tuple[Reply, list[ReplyPiece]]:
     lines: list[list[ReplyPiece]] = []
     for name, text in (("reasoning", reply.reasoning or ""), ("text", reply.text)):
         size = draw(st.integers(1, 9))
-        lines.append([ReplyPiece(**{name: piece}) for piece in form.pieces(text, size)])
+        lines.append([ReplyPiece(**{name: piece}) for piece in form.split_text(text, size)])
     for number, made in enumerate(reply.tool_calls or ()):
         made["function"]["arguments"] = draw(st.sampled_from(["", made["function"]["arguments"]]))
-        pieces = form.pieces(made["function"]["arguments"], draw(st.integers(1, 9)))
+        pieces = form.split_text(made["function"]["arguments"], draw(st.integers(1, 9)))
         begun = ReplyPiece(call=number, call_id=made["id"], name=made["function"]["name"])
         lines.append([begun, *(ReplyPiece(call=number, arguments=piece) for piece in pieces)])
     if draw(st.booleans()):  # in order

@@ -12,16 +12,16 @@ from newskills.base.lm_eval.building import HarnessWishes
 from newskills.base.lm_eval.chats import has_chat, marked_conversation, messages_of, render_context
 from newskills.base.lm_eval.values import pack_value, unpack_value
 from newskills.benchmarks import get_benchmark
-from newskills.benchmarks.lm_eval.names import slug
+from newskills.benchmarks.lm_eval.names import task_slug
 from newskills.config.values import Text
 from newskills.pipelines.evaluation.harness_tasks import harness_wishes
-from newskills.solve.tasks.lm_eval import windows
+from newskills.solve.tasks.lm_eval import rolling_windows
 
 
 @given(st.integers(0, 60), st.integers(2, 9))
 def test_windows_predict_each_token_once_after_what_fits(count: int, longest: int) -> None:
     ids = list(range(1, count + 1))
-    made = list(windows(ids, 0, longest))
+    made = list(rolling_windows(ids, 0, longest))
     assert [token for _, after in made for token in after] == ids
     assert all(len(before) + len(after) <= longest + 1 for before, after in made)
     text = [0, *ids]
@@ -41,7 +41,7 @@ def test_windows_are_those_of_lm_eval() -> None:
                 token_list=ids, prefix_token=0, max_seq_len=8, context_len=1
             )
         ]
-        assert [(list(before), list(after)) for before, after in theirs] == list(windows(ids, 0, 8))
+        assert [(list(before), list(after)) for before, after in theirs] == list(rolling_windows(ids, 0, 8))
 
 
 @given(st.text(), st.text(), st.booleans())
@@ -89,8 +89,8 @@ def test_without_the_package_one_sentence_says_what_to_install(monkeypatch: pyte
 
 
 def test_names_become_folders() -> None:
-    assert slug("mmlu_pro.law") == "mmlu_pro-law"
-    assert slug("places::inner") == "places-inner"
+    assert task_slug("mmlu_pro.law") == "mmlu_pro-law"
+    assert task_slug("places::inner") == "places-inner"
 
 
 def test_options_are_read_and_wrong_ones_refused() -> None:

@@ -17,7 +17,7 @@ from newskills.base.plan import Ref
 from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline, Submission
 from newskills.launch.scripts.clients import GenerationClientScript
 from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
-from newskills.launch.validate import check
+from newskills.launch.validate import check_pipeline
 from newskills.models.kinds import LLAMACPP_KEY
 from newskills_sandbox.variables import TOKEN_VARIABLE
 
@@ -64,7 +64,7 @@ def test_the_example_of_two_models_of_different_size() -> None:
             )
         )
     submission = submitted({"name": "both", "groups": groups}, cluster=BOXES)
-    check(submission.pipeline, submission.cluster, submission.environ)
+    check_pipeline(submission.pipeline, submission.cluster, submission.environ)
     (job,) = submission.pipeline.jobs
     assert [made.hardware.num_gpus for made in job.groups] == [1, 4]
     assert [command.role for command in job.commands()] == ["server", "client"] * 2

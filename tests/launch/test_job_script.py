@@ -15,7 +15,7 @@ from tests.launch.places import TwoGroups, job, processes, python, server
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ready, Ref, Script
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import JobFolder
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -75,7 +75,7 @@ TWO_GROUPS = Job(
 def test_the_text_is_the_golden_one(name: str) -> None:
     """Set NEWSKILLS_GOLDEN=write to write the files anew, and read the difference. What a script has of a file that
     all scripts share stands as the name of that file."""
-    text = render(TWO_GROUPS, FOLDER, TwoGroups())[name]
+    text = render_scripts(TWO_GROUPS, FOLDER, TwoGroups())[name]
     for shared in files("newskills.launch").joinpath("bash").iterdir():
         text = text.replace(shared.read_text("utf-8"), f"# <{shared.name}>\n")
     if os.environ.get("NEWSKILLS_GOLDEN") == "write":
@@ -84,13 +84,13 @@ def test_the_text_is_the_golden_one(name: str) -> None:
 
 
 def test_every_script_is_bash() -> None:
-    for name, text in render(TWO_GROUPS, FOLDER, TwoGroups()).items():
+    for name, text in render_scripts(TWO_GROUPS, FOLDER, TwoGroups()).items():
         if name.endswith(".sh"):
             subprocess.run(["bash", "-n"], input=text, text=True, check=True)
 
 
 def test_the_plan_stands_beside_the_scripts() -> None:
-    plan = json.loads(render(TWO_GROUPS, FOLDER, TwoGroups())["plan.json"])
+    plan = json.loads(render_scripts(TWO_GROUPS, FOLDER, TwoGroups())["plan.json"])
     assert [group["name"] for group in plan["groups"]] == ["big", "small"]
 
 
@@ -108,7 +108,7 @@ def test_every_word_reaches_the_program_as_it_is(
     main = Command(
         name="it", script=Script(argv=python(PRINT, *words, own), env={"VALUE": value, "OTHER": own}, port=0)
     )
-    for name, text in render(job("j", main), _here(folder), processes(folder)).items():
+    for name, text in render_scripts(job("j", main), _here(folder), processes(folder)).items():
         (folder / name).write_text(text, "utf-8")
     (folder / "ports").mkdir()
     out = subprocess.run(["bash", folder / "it.sh"], capture_output=True, check=True).stdout
@@ -121,7 +121,9 @@ def test_every_word_reaches_the_program_as_it_is(
 )
 def test_words_that_shells_like_to_change(tmp_path: Path, word: str) -> None:
     main = Command(name="it", script=Script(argv=python("import sys; print(ascii(sys.argv[1:]))", word)))
-    (tmp_path / "it.sh").write_text(render(job("j", main), _here(tmp_path), processes(tmp_path))["it.sh"], "utf-8")
+    (tmp_path / "it.sh").write_text(
+        render_scripts(job("j", main), _here(tmp_path), processes(tmp_path))["it.sh"], "utf-8"
+    )
     out = subprocess.run(["bash", tmp_path / "it.sh"], capture_output=True, text=True, check=True).stdout
     assert out == ascii([word]) + "\n"
 
@@ -132,7 +134,7 @@ def test_variables_of_the_user_are_not_those_of_the_scripts(tmp_path: Path) -> N
     )
     shown = f"import os; print([os.environ[name] for name in {sorted(mine)!r}])"
     main = Command(name="it", script=Script(argv=python(shown, Ref("it", "port")), port=0))
-    texts = render(job("j", main), _here(tmp_path), processes(tmp_path))
+    texts = render_scripts(job("j", main), _here(tmp_path), processes(tmp_path))
     for name, text in texts.items():
         (tmp_path / name).write_text(text, "utf-8")
     subprocess.run(["bash", tmp_path / "job.sh"], env={**os.environ, **mine}, check=True, capture_output=True)
@@ -144,13 +146,13 @@ def test_names_that_differ_only_in_signs_are_kept_apart(tmp_path: Path) -> None:
     commands = [Command(name=name, role="server", script=Script(argv=("true",), port=0)) for name in names]
     refs = tuple(Ref(name, "port") for name in names)
     main = Command(name="it", script=Script(argv=("echo", *refs)))
-    text = render(job("j", main, *commands), _here(tmp_path), processes(tmp_path))["it.sh"]
+    text = render_scripts(job("j", main, *commands), _here(tmp_path), processes(tmp_path))["it.sh"]
     used = text.partition("job_argv=(")[2].partition(")")[0].split()
     assert len(set(used)) == len(names) + 1
 
 
 def test_an_old_bash_and_another_shell_are_told_apart(tmp_path: Path) -> None:
-    text = render(
+    text = render_scripts(
         job("j", Command(name="it", script=Script(argv=("true",)))), _here(tmp_path), processes(tmp_path)
     )
     (tmp_path / "job.sh").write_text(text["job.sh"])
@@ -177,7 +179,7 @@ def test_an_old_bash_and_another_shell_are_told_apart(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_written_down(tmp_path: Path, command: Command, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
-        render(job("j", command), _here(tmp_path), processes(tmp_path))
+        render_scripts(job("j", command), _here(tmp_path), processes(tmp_path))
 
 
 @pytest.mark.parametrize("attribute", ["rank", "meeting", "meeting_port"])
@@ -186,7 +188,7 @@ def test_where_a_command_meets_is_its_own_affair(tmp_path: Path, attribute: str)
     with pytest.raises(
         ConfigError, match=f"refers to the {attribute} of 'server', which other commands cannot use"
     ):
-        render(two, _here(tmp_path), processes(tmp_path))
+        render_scripts(two, _here(tmp_path), processes(tmp_path))
 
 
 def test_the_bash_of_the_room_travels_with_the_package() -> None:

@@ -20,8 +20,8 @@ from newskills.launch.experiments import Experiment, JobRecord
 from newskills.launch.logs import clean_line, follow_logs, log_files, read_logs
 from newskills.launch.machines.shell import LocalMachine, Shell
 from newskills.launch.package import Package
-from newskills.launch.states import JobWatch, states
-from newskills.launch.submit import executor_of, submit
+from newskills.launch.states import JobWatch, experiment_states
+from newskills.launch.submit import executor_of, submit_pipeline
 
 __all__ = ["remote", "sshd"]
 
@@ -143,27 +143,27 @@ def test_follows_a_job_of_this_machine(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     environ = environment(tmp_path)
     work = "for i in 1 2 3; do echo line $i; sleep 0.2; done; exit 5"
-    done = submit(pipeline("mine", job("one", work)), cluster(tmp_path), environ)
+    done = submit_pipeline(pipeline("mine", job("one", work)), cluster(tmp_path), environ)
     executor = executor_of(done, environ)
     watch = JobWatch(done.jobs, executor, LocalMachine())
-    lines = list(follow_logs(LocalMachine(), log_files(done, "one", "main"), watch.over))
+    lines = list(follow_logs(LocalMachine(), log_files(done, "one", "main"), watch.all_ended))
     assert lines == ["line 1", "line 2", "line 3"]
-    assert [one.code for one in states(done, executor, LocalMachine())] == [5]
+    assert [one.code for one in experiment_states(done, executor, LocalMachine())] == [5]
 
 
 def test_a_job_without_a_mark_ends_the_following(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The executor knows that it has ended, though there is no job.exit."""
     monkeypatch.chdir(tmp_path)
     environ = environment(tmp_path)
-    done = submit(pipeline("mine", job("one", "echo begun; sleep 600")), cluster(tmp_path), environ)
+    done = submit_pipeline(pipeline("mine", job("one", "echo begun; sleep 600")), cluster(tmp_path), environ)
     executor = executor_of(done, environ)
     watch = JobWatch(done.jobs, executor, LocalMachine())
-    assert not watch.over()
+    assert not watch.all_ended()
     executor.cancel(done.handles)
     executor.wait(done.handles)  # type: ignore[attr-defined]
     os.unlink(f"{done.jobs[0].folder}/job.exit")
     watch._asked = -1e9
-    assert watch.over()
+    assert watch.all_ended()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from newskills.base.plan import Pipeline
 from newskills.launch.executors.none import Processes
 from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.output_claims import UnfinishedJob, remaining_jobs
-from newskills.launch.submit import SubmitOptions, executor_of, submit
+from newskills.launch.submit import SubmitOptions, executor_of, submit_pipeline
 
 UNTIL = "until [[ -e {go} ]]; do sleep 0.05; done"
 
@@ -27,7 +27,7 @@ class Desk:
 
     def submit(self, plan: Pipeline, **options: object) -> Experiment:
         self.said = []
-        return submit(plan, self.cluster, self.environ, SubmitOptions(**options), say=self.said.append)
+        return submit_pipeline(plan, self.cluster, self.environ, SubmitOptions(**options), say=self.said.append)
 
     def end(self, *done: Experiment) -> dict[str, str]:
         (self.folder / "go").touch()
@@ -123,10 +123,10 @@ TOGETHER = """
 import sys
 from pathlib import Path
 from tests.launch.jobs import cluster, environment, job, pipeline
-from newskills.launch.submit import submit
+from newskills.launch.submit import submit_pipeline
 folder = Path(sys.argv[1])
 work = job("a", f"until [[ -e {folder}/go ]]; do sleep 0.05; done", makes=("/out/a",))
-done = submit(pipeline("mine", work), cluster(folder), environment(folder))
+done = submit_pipeline(pipeline("mine", work), cluster(folder), environment(folder))
 print(len(done.jobs))
 """
 

@@ -17,8 +17,8 @@ from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.package import PackageOptions
 from newskills.launch.place import PendingJob
-from newskills.launch.states import states
-from newskills.launch.submit import SubmitOptions, executor_of, submit
+from newskills.launch.states import experiment_states
+from newskills.launch.submit import SubmitOptions, executor_of, submit_pipeline
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def wait(experiment: Experiment, environ: dict[str, str]) -> dict[str, str]:
     """Job → state."""
     executor = executor_of(experiment, environ)
     executor.wait(experiment.handles)  # type: ignore[attr-defined]
-    return {one.job.name: one.state for one in states(experiment, executor, LocalMachine())}
+    return {one.job.name: one.state for one in experiment_states(experiment, executor, LocalMachine())}
 
 
 def test_runs_in_order_and_is_recorded(place: Path) -> None:
@@ -42,7 +42,7 @@ def test_runs_in_order_and_is_recorded(place: Path) -> None:
         job("second", f"cat a.txt {place}/first >{place}/second", depends_on=("first",)),
         job("first", f"sleep 0.3; echo 1 >{place}/first"),
     )
-    done = submit(plan, cluster(place), environ)
+    done = submit_pipeline(plan, cluster(place), environ)
     assert [one.name for one in done.jobs] == ["first", "second"]
     assert wait(done, environ) == {"first": "completed", "second": "completed"}
     assert (place / "second").read_text() == "content\n1\n"
@@ -57,16 +57,18 @@ def test_runs_in_order_and_is_recorded(place: Path) -> None:
 def test_the_same_name_again_does_not_disturb_what_runs(place: Path) -> None:
     environ = environment(place)
     plan = pipeline("mine", job("one", "sleep 0.5"))
-    first, second = (submit(plan, cluster(place), environ) for _ in range(2))
+    first, second = (submit_pipeline(plan, cluster(place), environ) for _ in range(2))
     assert first.folder != second.folder
     assert wait(first, environ) == wait(second, environ) == {"one": "completed"}
 
 
 def test_states_tell_codes_and_times(place: Path) -> None:
     environ = environment(place)
-    done = submit(pipeline("mine", job("bad", "sleep 0.2; exit 7"), job("good", "true")), cluster(place), environ)
+    done = submit_pipeline(
+        pipeline("mine", job("bad", "sleep 0.2; exit 7"), job("good", "true")), cluster(place), environ
+    )
     wait(done, environ)
-    bad, good = states(done, executor_of(done, environ), LocalMachine())
+    bad, good = experiment_states(done, executor_of(done, environ), LocalMachine())
     assert (bad.state, bad.exit_code, bad.code, good.exit_code, good.code) == ("failed", 7, 7, 0, 0)
     assert "ended with exit code 7" in bad.why
     assert bad.seconds is not None
@@ -76,7 +78,7 @@ def test_states_tell_codes_and_times(place: Path) -> None:
 def test_dry_run_touches_nothing(place: Path) -> None:
     environ = environment(place)
     plan = pipeline("mine", job("one", f"touch {place}/ran"))
-    planned = submit(plan, cluster(place), environ, SubmitOptions(dry_run=True))
+    planned = submit_pipeline(plan, cluster(place), environ, SubmitOptions(dry_run=True))
     assert [(one.name, one.handle, one.commands) for one in planned.jobs] == [("one", "", {"main": "client"})]
     assert sorted(os.listdir(place)) == ["repo"]
 
@@ -84,14 +86,14 @@ def test_dry_run_touches_nothing(place: Path) -> None:
 def test_what_is_wrong_is_said_before_anything_happens(place: Path) -> None:
     wrong = pipeline("mine", job("one", "true"), job("two", "true", depends_on=("nine",)))
     with pytest.raises(ConfigError, match="depends on 'nine'"):
-        submit(wrong, cluster(place), environment(place))
+        submit_pipeline(wrong, cluster(place), environment(place))
     assert sorted(os.listdir(place)) == ["repo"]
 
 
 def test_runs_after_other_experiments(place: Path) -> None:
     environ = environment(place)
-    slow = submit(pipeline("slow", job("one", f"sleep 1; echo 1 >{place}/slow")), cluster(place), environ)
-    after = submit(
+    slow = submit_pipeline(pipeline("slow", job("one", f"sleep 1; echo 1 >{place}/slow")), cluster(place), environ)
+    after = submit_pipeline(
         pipeline("after", job("two", f"cp {place}/slow {place}/copy", run_after=("slow",))),
         cluster(place),
         environ,
@@ -99,21 +101,25 @@ def test_runs_after_other_experiments(place: Path) -> None:
     assert after.jobs[0].after == slow.handles
     assert wait(after, environ) == {"two": "completed"}
     assert (place / "copy").read_text() == "1\n"
-    third = submit(pipeline("third", job("three", "true", run_after=("slow", slow.id))), cluster(place), environ)
+    third = submit_pipeline(
+        pipeline("third", job("three", "true", run_after=("slow", slow.id))), cluster(place), environ
+    )
     assert third.jobs[0].after == ()  # it has ended
-    fourth = submit(pipeline("fourth", job("four", "true", run_after=slow.handles)), cluster(place), environ)
+    fourth = submit_pipeline(
+        pipeline("fourth", job("four", "true", run_after=slow.handles)), cluster(place), environ
+    )
     wait(third, environ)
     wait(fourth, environ)
 
 
 def test_an_experiment_that_nobody_knows(place: Path) -> None:
     environ, said = environment(place), []  # type: ignore[var-annotated]
-    submit(pipeline("train", job("one", "true")), cluster(place), environ)
+    submit_pipeline(pipeline("train", job("one", "true")), cluster(place), environ)
     plan = pipeline("mine", job("two", "true", run_after=("trian",)))
     with pytest.raises(UnknownNameError, match=r"did you mean 'train'\? --allow_missing_dependency"):
-        submit(plan, cluster(place), environ)
+        submit_pipeline(plan, cluster(place), environ)
     options = SubmitOptions(allow_missing_dependency=True)
-    done = submit(plan, cluster(place), environ, options, say=said.append)
+    done = submit_pipeline(plan, cluster(place), environ, options, say=said.append)
     assert done.jobs[0].after == ()
     assert any("trian" in line for line in said)
     wait(done, environ)
@@ -121,14 +127,14 @@ def test_an_experiment_that_nobody_knows(place: Path) -> None:
 
 def test_afterok_on_what_has_failed(place: Path) -> None:
     environ, strict = environment(place), cluster(place, dependency_type="afterok")
-    wait(submit(pipeline("bad", job("one", "false")), strict, environ), environ)
+    wait(submit_pipeline(pipeline("bad", job("one", "false")), strict, environ), environ)
     with pytest.raises(ConfigError, match="Job 'one' of 'bad' has ended as failed"):
-        submit(pipeline("mine", job("two", "true", run_after=("bad",))), strict, environ)
+        submit_pipeline(pipeline("mine", job("two", "true", run_after=("bad",))), strict, environ)
 
 
 def test_another_cluster_cannot_be_waited_for(place: Path) -> None:
     environ = environment(place)
-    done = submit(pipeline("here", job("one", "true")), cluster(place), environ)
+    done = submit_pipeline(pipeline("here", job("one", "true")), cluster(place), environ)
     elsewhere = Experiment(
         name="there",
         stamp="1",
@@ -140,7 +146,7 @@ def test_another_cluster_cannot_be_waited_for(place: Path) -> None:
     )
     ExperimentRecords(environ).create(elsewhere, pipeline("there"), [])
     with pytest.raises(ConfigError, match="submitted to cluster 'far'"):
-        submit(pipeline("mine", job("two", "true", run_after=("there",))), cluster(place), environ)
+        submit_pipeline(pipeline("mine", job("two", "true", run_after=("there",))), cluster(place), environ)
 
 
 EXECUTOR = """
@@ -175,12 +181,12 @@ def test_all_or_none(place: Path) -> None:
     names = ("first", "second", "third")
     plan = pipeline("mine", *(job(name, "sleep 60") for name in names))
     with pytest.raises(RuntimeError, match="no third one"):
-        submit(plan, cluster(place, executor=f"{place}/mine.py::failing"), environ)
+        submit_pipeline(plan, cluster(place, executor=f"{place}/mine.py::failing"), environ)
     found = ExperimentRecords(environ).find("mine")
     assert [bool(one.handle) for one in found.jobs] == [True, True, False]
     executor = executor_of(found, environ)
     executor.wait(found.handles)  # type: ignore[attr-defined]
-    assert [one.state for one in states(found, executor, LocalMachine())] == [
+    assert [one.state for one in experiment_states(found, executor, LocalMachine())] == [
         "cancelled",
         "cancelled",
         "not submitted",
@@ -191,7 +197,7 @@ def test_an_executor_may_take_all_at_once(place: Path) -> None:
     write(place, {"mine.py": EXECUTOR})
     environ = environment(place)
     plan = pipeline("mine", job("b", f"cat {place}/a", depends_on=("a",)), job("a", f"sleep 0.2; touch {place}/a"))
-    done = submit(plan, cluster(place, executor=f"{place}/mine.py::whole"), environ)
+    done = submit_pipeline(plan, cluster(place, executor=f"{place}/mine.py::whole"), environ)
     assert wait(done, environ) == {"a": "completed", "b": "completed"}
     assert PendingJob(plan.jobs[0], needs=("a",)).after == ()
 
@@ -200,7 +206,7 @@ def test_no_secret_is_recorded(place: Path) -> None:
     environ = environment(place, MY_TOKEN="hush" + "-1234567", OPENAI_API_KEY="hush" + "-7654321")
     mine = cluster(place, env_vars=["MY_TOKEN", "PLAIN=x"], required_env_vars=["MY_TOKEN"])
     plan = pipeline("mine", job("one", f'printf %s "$MY_TOKEN$OPENAI_API_KEY$PLAIN" >{place}/seen'))
-    done = submit(plan, mine, environ)
+    done = submit_pipeline(plan, mine, environ)
     assert wait(done, environ) == {"one": "completed"}
     assert (place / "seen").read_text() == "hush-1234567hush-7654321x"
     (place / "seen").unlink()
@@ -217,19 +223,19 @@ def test_reuses_the_package_of_an_experiment(place: Path) -> None:
     packing = cluster(place, executor=f"{place}/mine.py::whole")
     write(place, {"mine.py": EXECUTOR})
     options = SubmitOptions(packaging=PackageOptions(folder=place / "repo"))
-    first = submit(pipeline("first", job("one", "cat a.txt")), packing, environ, options)
+    first = submit_pipeline(pipeline("first", job("one", "cat a.txt")), packing, environ, options)
     assert first.package.hash
     write(place / "repo", {"a.txt": "changed\n"})
     with pytest.raises(ConfigError, match="not committed"):
-        submit(pipeline("second", job("one", "true")), packing, environ, options)
+        submit_pipeline(pipeline("second", job("one", "true")), packing, environ, options)
     again = SubmitOptions(reuse_code_exp="first")
-    second = submit(pipeline("second", job("one", f"cat a.txt >{place}/seen")), packing, environ, again)
+    second = submit_pipeline(pipeline("second", job("one", f"cat a.txt >{place}/seen")), packing, environ, again)
     assert second.package == structs.replace(first.package, copied=0)
     wait(first, environ)
     assert wait(second, environ) == {"one": "completed"}
     assert (place / "seen").read_text() == "content\n"
     with pytest.raises(NewskillsError, match="is not on cluster"):
-        submit(
+        submit_pipeline(
             pipeline("third", job("one", "true")),
             cluster(place, executor="local", containers={"a": "b:1"}),
             environ,
@@ -239,11 +245,11 @@ def test_reuses_the_package_of_an_experiment(place: Path) -> None:
 
 def test_a_beginning_of_a_name_is_not_waited_for(place: Path) -> None:
     environ = environment(place)
-    done = submit(pipeline("train-big", job("one", "true")), cluster(place), environ)
+    done = submit_pipeline(pipeline("train-big", job("one", "true")), cluster(place), environ)
     with pytest.raises(UnknownNameError, match=r"Unknown experiment to run after 'train'"):
-        submit(pipeline("mine", job("two", "true", run_after=("train",))), cluster(place), environ)
+        submit_pipeline(pipeline("mine", job("two", "true", run_after=("train",))), cluster(place), environ)
     with pytest.raises(UnknownNameError):
-        submit(pipeline("mine", job("two", "true", run_after=(done.id[:-1],))), cluster(place), environ)
+        submit_pipeline(pipeline("mine", job("two", "true", run_after=(done.id[:-1],))), cluster(place), environ)
     wait(done, environ)
 
 
@@ -252,10 +258,10 @@ def test_a_failed_attempt_hides_no_experiment(place: Path) -> None:
     """Nor is it one that could be waited for."""
     write(place, {"mine.py": EXECUTOR})
     environ, failing = environment(place), cluster(place, executor=f"{place}/mine.py::failing")
-    running = submit(pipeline("mine", job("one", "exec sleep 600")), cluster(place), environ)
+    running = submit_pipeline(pipeline("mine", job("one", "exec sleep 600")), cluster(place), environ)
     for name in ("mine", "other"):
         with pytest.raises(RuntimeError, match="no third one"):
-            submit(pipeline(name, job("third", "true")), failing, environ)
+            submit_pipeline(pipeline(name, job("third", "true")), failing, environ)
     records = ExperimentRecords(environ)
     assert records.find("mine") == running
     assert records.find("other").handles == ()
@@ -263,8 +269,8 @@ def test_a_failed_attempt_hides_no_experiment(place: Path) -> None:
     assert (failed.handles, records.find(failed.id)) == ((), failed)
     plan = pipeline("after", job("two", "true", run_after=("other",)))
     with pytest.raises(UnknownNameError, match=r"'other'\. None of its jobs was submitted\."):
-        submit(plan, cluster(place), environ)
-    after = submit(pipeline("after", job("two", "true", run_after=("mine",))), cluster(place), environ)
+        submit_pipeline(plan, cluster(place), environ)
+    after = submit_pipeline(pipeline("after", job("two", "true", run_after=("mine",))), cluster(place), environ)
     assert after.jobs[0].after == running.handles
     executor_of(running, environ).cancel(running.handles)
     assert wait(after, environ) == {"two": "completed"}

@@ -12,7 +12,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Ref, Script
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.names import MAX_NAME_CHARS, is_file_name, is_variable, looks_secret
-from newskills.launch.validate import check, pipeline_problems
+from newskills.launch.validate import check_pipeline, pipeline_problems
 
 NONE = ClusterConfig()
 BARE = ClusterConfig(executor="slurm", name="bare", job_dir="/jobs")
@@ -74,19 +74,19 @@ def test_a_sound_pipeline() -> None:
     server = command("server", "serve", Ref("server", "port"), Ref("server", "rank"), role="server", port=0)
     client = command("main", "ask", Ref("server"), Ref("server", "node", before="n="))
     assert found(job("a", server, client), job("b", depends_on=("a",))) == []
-    check(Pipeline(name="exp", jobs=(job(),)), NONE, {})
+    check_pipeline(Pipeline(name="exp", jobs=(job(),)), NONE, {})
 
 
 def test_all_problems_are_told_together() -> None:
     jobs = (job("a b"), job("b", depends_on=("x",)), job("c", hardware=HardwareConfig(num_nodes=0)))
     with pytest.raises(ConfigError) as error:
-        check(Pipeline(name="exp", jobs=jobs), BARE, {})
+        check_pipeline(Pipeline(name="exp", jobs=jobs), BARE, {})
     lines = str(error.value).splitlines()
     assert lines[0] == "3 errors; nothing was submitted:"
     assert len(lines) == 4
     assert all(line.startswith("- ") and line.endswith(".") for line in lines[1:])
     with pytest.raises(ConfigError, match=r"\AA job has the name 'a b'"):
-        check(Pipeline(name="exp", jobs=(job("a b"),)), BARE, {})
+        check_pipeline(Pipeline(name="exp", jobs=(job("a b"),)), BARE, {})
 
 
 def test_names_that_collide() -> None:

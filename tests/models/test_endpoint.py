@@ -21,7 +21,7 @@ from newskills.base.errors import (
 from newskills.base.records import Inference, Message, Reply, Request
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
-from newskills.models.context import shortened
+from newskills.models.context import shorten_request
 
 
 async def ask(server: FakeServer, request: Request, **config: Any) -> Reply:
@@ -96,7 +96,7 @@ def test_every_shape_of_the_context_limit_is_recognised(fake_server: Any, shape:
     request = question("word " * (500 if alone_too_long else 50), tokens_to_generate=100_000)
     with pytest.raises(ContextLimitError) as caught:
         run(ask(server, request))
-    again = shortened("reduce_generation", request, caught.value, None, 10)
+    again = shorten_request("reduce_generation", request, caught.value, None, 10)
     if alone_too_long:
         assert again is None
     else:

@@ -134,7 +134,7 @@ def test_anthropic_request_and_reply() -> None:
 
 def test_anthropic_takes_its_own_blocks_back_once() -> None:
     again = Message(role="assistant", content=CLAUDE["content"], tool_calls=[CALL])
-    assert anthropic.turns([again]) == [{"role": "assistant", "content": CLAUDE["content"]}]
+    assert anthropic.wire_turns([again]) == [{"role": "assistant", "content": CLAUDE["content"]}]
 
 
 @pytest.mark.parametrize(
@@ -149,21 +149,21 @@ def test_anthropic_takes_its_own_blocks_back_once() -> None:
     ],
 )
 def test_anthropic_versions(model: str, version: tuple[int, int]) -> None:
-    assert anthropic.version(model) == version
+    assert anthropic.claude_version(model) == version
 
 
 def test_anthropic_thinking_by_generation() -> None:
     inference = Inference(tokens_to_generate=4000, reasoning_effort="high")
-    old = anthropic.constant("claude-sonnet-4-5", inference)
+    old = anthropic.constant_keys("claude-sonnet-4-5", inference)
     assert old["thinking"] == {"type": "enabled", "budget_tokens": 3999}
     assert "temperature" not in old
-    assert anthropic.constant("claude-opus-4-6", inference)["thinking"] == {"type": "adaptive"}
-    assert anthropic.dynamic("claude-opus-4-6", user(reasoning_effort="high"))["output_config"] == {
+    assert anthropic.constant_keys("claude-opus-4-6", inference)["thinking"] == {"type": "adaptive"}
+    assert anthropic.request_keys("claude-opus-4-6", user(reasoning_effort="high"))["output_config"] == {
         "effort": "high"
     }
     plain = Inference(tokens_to_generate=9)
-    assert anthropic.constant("claude-opus-4-6", plain)["temperature"] == 0.0
-    assert anthropic.constant("claude-opus-4-7", plain) == {"model": "claude-opus-4-7", "max_tokens": 9}
+    assert anthropic.constant_keys("claude-opus-4-6", plain)["temperature"] == 0.0
+    assert anthropic.constant_keys("claude-opus-4-7", plain) == {"model": "claude-opus-4-7", "max_tokens": 9}
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,13 @@ def test_anthropic_thinking_by_generation() -> None:
 )
 def test_anthropic_refuses_what_it_cannot_honour(fields: dict[str, Any], field: str) -> None:
     with pytest.raises(ConfigError, match=field):
-        anthropic.check("claude-sonnet-4-5", Inference(**{"tokens_to_generate": 9, **fields}))
+        anthropic.check_inference("claude-sonnet-4-5", Inference(**{"tokens_to_generate": 9, **fields}))
 
 
 def test_newer_claudes_take_no_sampling_settings() -> None:
     with pytest.raises(ConfigError, match="temperature"):
-        anthropic.check("claude-opus-4-7", Inference(tokens_to_generate=9, temperature=0.5))
-    anthropic.check("claude-opus-4-7", Inference(tokens_to_generate=9))
+        anthropic.check_inference("claude-opus-4-7", Inference(tokens_to_generate=9, temperature=0.5))
+    anthropic.check_inference("claude-opus-4-7", Inference(tokens_to_generate=9))
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_gemini_request_and_reply() -> None:
     assert reply.logprobs.top_logprobs == [{"hello": -0.5}]
     assert reply.raw_message is not None
     parts = reply.raw_message["content"]
-    again = gemini.contents([Message(role="assistant", content=parts, tool_calls=reply.tool_calls)])
+    again = gemini.wire_contents([Message(role="assistant", content=parts, tool_calls=reply.tool_calls)])
     assert again == [{"role": "model", "parts": parts}]
 
 
@@ -366,7 +366,7 @@ def test_gemini_thinking(model: str, effort: str | None, thinking: Row | None) -
 )
 def test_gemini_refuses_what_it_cannot_honour(fields: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
-        gemini.check("gemini-2.5-flash", Inference(**fields))
+        gemini.check_inference("gemini-2.5-flash", Inference(**fields))
 
 
 @pytest.mark.parametrize(

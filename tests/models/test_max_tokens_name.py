@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Inference
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
-from newskills.models.parameters import constant
+from newskills.models.parameters import constant_keys
 
 NAMES = ("max_tokens", "max_completion_tokens")
 
@@ -38,14 +38,18 @@ def test_a_chat_endpoint_gets_the_limit_by_that_name_only(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_reasoning_model_behind_a_gateway(name: str) -> None:
-    body = constant("openai", "o3", Inference(tokens_to_generate=5), name)
+    body = constant_keys("openai", "o3", Inference(tokens_to_generate=5), name)
     assert {key: body[key] for key in NAMES if key in body} == {name: 5}
 
 
 def test_other_endpoints_have_one_name_each() -> None:
-    text = constant("vllm", "m", Inference(endpoint_type="text", tokens_to_generate=5), "max_completion_tokens")
+    text = constant_keys(
+        "vllm", "m", Inference(endpoint_type="text", tokens_to_generate=5), "max_completion_tokens"
+    )
     assert (text["max_tokens"], "max_completion_tokens" in text) == (5, False)
-    responses = constant("openai", "m", Inference(endpoint_type="responses", tokens_to_generate=5), "max_tokens")
+    responses = constant_keys(
+        "openai", "m", Inference(endpoint_type="responses", tokens_to_generate=5), "max_tokens"
+    )
     assert (responses["max_output_tokens"], "max_tokens" in responses) == (5, False)
 
 

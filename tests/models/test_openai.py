@@ -26,7 +26,7 @@ from newskills.base.errors import (
 from newskills.base.protocols import Model
 from newskills.base.records import Inference, Message, Request, Row, Usage
 from newskills.models.errors import ModelNotFoundError
-from newskills.models.parameters import check, constant, is_reasoning_model
+from newskills.models.parameters import check_inference, constant_keys, is_reasoning_model
 
 
 def test_a_chat_request_and_its_reply() -> None:
@@ -93,16 +93,16 @@ def test_llamacpp_sends_what_switches_its_own_defaults_off() -> None:
     reply, heard = run(ask(replies(answer), request, "llamacpp"))
     sent = {name: heard.json[name] for name in ("top_k", "min_p", "repeat_penalty")}
     assert sent == {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}
-    assert constant("llamacpp", "m", Inference(repetition_penalty=1.1))["repeat_last_n"] == 65536
+    assert constant_keys("llamacpp", "m", Inference(repetition_penalty=1.1))["repeat_last_n"] == 65536
     assert reply.logprobs is not None
     assert (reply.logprobs.tokens, reply.logprobs.logprobs) == (["b"], [-1.5])
     assert reply.finish_reason == "length"
 
 
 def test_generic_endpoints_get_only_what_was_set() -> None:
-    plain = constant("generic", "m", Inference())
+    plain = constant_keys("generic", "m", Inference())
     assert plain == {"model": "m", "temperature": 0.0, "top_p": 0.95, "seed": 0}
-    assert constant("generic", "m", Inference(top_k=5, min_p=0.1, repetition_penalty=1.1)) == plain | {
+    assert constant_keys("generic", "m", Inference(top_k=5, min_p=0.1, repetition_penalty=1.1)) == plain | {
         "top_k": 5,
         "min_p": 0.1,
         "repetition_penalty": 1.1,
@@ -213,7 +213,7 @@ def test_what_a_backend_cannot_honour_is_refused(
     server_type: str, model: str, fields: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(ConfigError, match=field):
-        check(server_type, model, Inference(**fields))
+        check_inference(server_type, model, Inference(**fields))
 
 
 def test_refused_settings_send_nothing() -> None:
@@ -232,8 +232,8 @@ def test_refused_settings_send_nothing() -> None:
 
 def test_every_dialect_takes_the_defaults() -> None:
     for server_type in DIALECTS:
-        check(server_type, "m", Inference())
-        assert constant(server_type, "m", Inference())["model"] == "m"
+        check_inference(server_type, "m", Inference())
+        assert constant_keys(server_type, "m", Inference())["model"] == "m"
 
 
 @pytest.mark.parametrize(

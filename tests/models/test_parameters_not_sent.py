@@ -12,9 +12,9 @@ from tests.run.support import make_unit, run, write_input
 from tests.server import Script
 
 from newskills.base.records import Inference, Message, Request
-from newskills.models.anthropic import constant as anthropic_body
+from newskills.models.anthropic import constant_keys as anthropic_body
 from newskills.models.gemini import generation_config
-from newskills.models.parameters import check, constant
+from newskills.models.parameters import check_inference, constant_keys
 
 NAMES = ("temperature", "top_p", "top_k", "min_p", "random_seed", "repetition_penalty")
 SENT = ("temperature", "top_p", "topP", "top_k", "topK", "min_p", "seed", "repetition_penalty", "repeat_penalty")
@@ -26,8 +26,8 @@ REQUEST = Request(messages=[Message(role="user", content="?")], inference=NOTHIN
 @pytest.mark.parametrize("endpoint", ["chat", "text", "responses"])
 def test_nulls_are_left_out_by_every_kind_of_server(kind: str, endpoint: Any) -> None:
     inference = Inference(endpoint_type=endpoint, tokens_to_generate=9, **dict.fromkeys(NAMES))
-    check(kind, "gpt-5" if kind == "openai" else "m", inference)
-    body = constant(kind, "m", inference)
+    check_inference(kind, "gpt-5" if kind == "openai" else "m", inference)
+    body = constant_keys(kind, "m", inference)
     assert not set(SENT) & set(body)
     assert None not in body.values()
     assert body["max_output_tokens" if endpoint == "responses" else "max_tokens"] == 9

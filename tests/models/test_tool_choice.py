@@ -50,6 +50,6 @@ LLAMACPP = b"""{"choices": [{"message": {"content": "a"}, "finish_reason": "stop
 
 
 def test_token_ids_of_servers() -> None:
-    assert openai_chat.read(VLLM, HERE).tokens == ReplyTokens(prompt=[1, 2], generated=[3, 4])
-    assert openai_chat.read(LLAMACPP, HERE).tokens == ReplyTokens(generated=[3])
-    assert openai_chat.read(VLLM.replace(b"[3, 4]", b"null"), HERE).tokens is None
+    assert openai_chat.decode_reply(VLLM, HERE).tokens == ReplyTokens(prompt=[1, 2], generated=[3, 4])
+    assert openai_chat.decode_reply(LLAMACPP, HERE).tokens == ReplyTokens(generated=[3])
+    assert openai_chat.decode_reply(VLLM.replace(b"[3, 4]", b"null"), HERE).tokens is None

@@ -9,7 +9,7 @@ from tests.commands.running import ns
 
 from newskills.base.errors import DataError
 from newskills.base.store import read_rows
-from newskills.benchmarks.reasoning.lessons import sorting
+from newskills.benchmarks.reasoning.lessons import sorting_rows
 from newskills.recipes.improve.records import ImproveKeys
 from newskills.recipes.lesson import (
     GRPO,
@@ -18,23 +18,23 @@ from newskills.recipes.lesson import (
     LessonSpec,
     LessonStage,
     comparison_report,
-    lesson,
+    run_lesson,
     shorten_lesson,
 )
 from newskills.run.grade import grade_rows
 from newskills.run.rewarding.graders import BatchGrader
-from newskills.run.training.skill import accepted
+from newskills.run.training.skill import select_accepted
 from newskills.run.training.steps_shown import StepReporter
 from newskills.train.settings import TrainerSettings
 
-ROWS = sorting("test")[:40]
+ROWS = sorting_rows("test")[:40]
 
 
 def test_train_and_test_are_apart_and_always_the_same() -> None:
-    train, test = sorting("train"), sorting("test")
+    train, test = sorting_rows("train"), sorting_rows("test")
     assert (len(train), len(test)) == (2000, 400)
     assert not {row["question"] for row in train} & {row["question"] for row in test}
-    assert sorting("test") == test
+    assert sorting_rows("test") == test
     for row in test[:50]:
         numbers = [int(part) for part in row["expected_answer"].split(", ")]
         assert numbers == sorted(numbers, reverse="descending" in row["question"])
@@ -58,10 +58,10 @@ def test_rewards_are_the_verdicts_of_an_evaluation() -> None:
 def test_the_filter_keeps_what_the_grader_accepts() -> None:
     answers = [row["expected_answer"] if index % 3 else "no idea" for index, row in enumerate(ROWS)]
     with BatchGrader("exact", {}) as verdict:
-        kept = accepted(ROWS, answers, verdict)
+        kept = select_accepted(ROWS, answers, verdict)
         assert [row["id"] for row, _ in kept] == [row["id"] for index, row in enumerate(ROWS) if index % 3]
         with pytest.raises(DataError, match="accepts none"):
-            accepted(ROWS, ["?"] * len(ROWS), verdict)
+            select_accepted(ROWS, ["?"] * len(ROWS), verdict)
 
 
 def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_the_loop_runs_and_runs_again_for_nothing(small_model: Path, tmp_path: P
     spoken: list[str] = []
     steps: list[Any] = []
     spec = small_lesson(tmp_path, small_model, steps)
-    stages, improvement = lesson(spec, say=spoken.append)
+    stages, improvement = run_lesson(spec, say=spoken.append)
     assert [stage.name for stage in stages] == ["base", "sft", "grpo"]
     assert all(len(stage.scores) == 12 for stage in stages)
     assert steps == [("SFT, sft", 1), ("SFT, sft", 2), ("GRPO, grpo", 1)]
@@ -144,6 +144,6 @@ def test_the_loop_runs_and_runs_again_for_nothing(small_model: Path, tmp_path: P
     assert len({state["settings"]["inference.tokens_to_generate"] for state in states}) == 1
     steps.clear()
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.gguf")}
-    assert lesson(spec, say=spoken.append) == (stages, improvement)
+    assert run_lesson(spec, say=spoken.append) == (stages, improvement)
     assert not steps
     assert files == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.gguf")}

@@ -8,7 +8,7 @@ from tests.commands.running import ns
 import newskills
 from newskills.base.benchmark import Benchmark, Source
 from newskills.recipes import quickstart as recipe
-from newskills.recipes.quickstart import QuickstartBenchmark, QuickstartSpec, quickstart
+from newskills.recipes.quickstart import QuickstartBenchmark, QuickstartSpec, run_quickstart_evaluation
 
 pytestmark = [pytest.mark.local_model, pytest.mark.slow]
 
@@ -52,6 +52,8 @@ def test_parts_exist_and_a_part_without_data_is_left_out_with_its_reason(
     monkeypatch.setattr(recipe, "get_benchmark", lambda name: nowhere)
     monkeypatch.setattr(recipe, "QUICKSTART_BENCHMARKS", (QuickstartBenchmark("nowhere", 2, 1, 8, "not there"),))
     with pytest.raises(recipe.DataError, match="No benchmark could be prepared"):  # type: ignore[attr-defined]
-        quickstart(QuickstartSpec(output_dir=tmp_path / "out", data_dir=tmp_path / "data"), say=said.append)
+        run_quickstart_evaluation(
+            QuickstartSpec(output_dir=tmp_path / "out", data_dir=tmp_path / "data"), say=said.append
+        )
     assert any(text.startswith("note: nowhere is left out: ") for text in said)
     assert not (tmp_path / "out").exists()

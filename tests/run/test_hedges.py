@@ -12,16 +12,16 @@ from tests.run.hedge_rows import KINDS, KNOWN, ROWS, benchmark
 
 from newskills.base.benchmark import Benchmark
 from newskills.benchmarks import get_benchmark, list_benchmarks
-from newskills.benchmarks.pages import pages
+from newskills.benchmarks.pages import benchmark_pages
 from newskills.pipelines.notices import warn_of_hedges
-from newskills.run.validation.checks import Validation, ValidationSampling, validate
+from newskills.run.validation.checks import Validation, ValidationSampling, check_benchmarks
 from newskills.run.validation.hedges import ALWAYS, LETTERS, NUMBERS
 
 SEEDS = range(5 if NIGHTLY else 1)
 
 
 def _validated(benchmarks: Sequence[Benchmark], folder: Path) -> list[Validation]:
-    return list(validate(benchmarks, ValidationSampling(data_dir=folder)))
+    return list(check_benchmarks(benchmarks, ValidationSampling(data_dir=folder)))
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_what_may_be_hedged_is_told_on_pages_and_where_it_is_a_reward(capsys: py
     assert {"ruler", "ruler2", "locomo", "ocrbench", "infinitebench", "legalbench.rule", "bfcl_v4.memory_kv"} <= {
         made.name for made in hedgeable
     }
-    written = "\n".join(pages().values())
+    written = "\n".join(benchmark_pages().values())
     for made in hedgeable:
         assert made.hedgeable in written
         warn_of_hedges(made)

@@ -102,7 +102,7 @@ def test_it_is_stopped_on_the_way_out_of_an_exception(tmp_path: Path, error: typ
 
 
 def test_a_server_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("newskills.run.hosting.servers.stop.__defaults__", (0.3,))
+    monkeypatch.setattr("newskills.run.hosting.servers.stop_process_group.__defaults__", (0.3,))
     log = tmp_path / "server.log"
     with running_server(spec_of(STUBBORN), log, 60):
         pids = _pids(log)

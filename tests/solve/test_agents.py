@@ -14,7 +14,7 @@ from newskills.base.errors import BadRequestError, ConfigError, ContextLimitErro
 from newskills.base.records import Message, Reply, Request, TokenPrices, Usage
 from newskills.benchmarks import get_benchmark
 from newskills.solve import make_solver
-from newskills.solve.agents.bash import BashAgent, BashAgentConfig, observation
+from newskills.solve.agents.bash import BashAgent, BashAgentConfig, command_observation
 from newskills.solve.agents.options import AgentOptions, Trajectory, text_after
 from newskills.solve.agents.rollout import AGENTS
 from newskills.solve.parts import SolverParts
@@ -168,10 +168,15 @@ def test_several_blocks_are_none() -> None:
 
 def test_the_model_sees_how_a_command_ended() -> None:
     cut = ExecutedCommand(status="completed", output=b"abcdef", omitted=1234, exit_code=1)
-    assert observation(cut, 9) == "Exit code: 1\nabc\n[1,234 bytes are left out here; show less at once]\ndef"
+    assert (
+        command_observation(cut, 9) == "Exit code: 1\nabc\n[1,234 bytes are left out here; show less at once]\ndef"
+    )
     slow = ExecutedCommand(status="timeout", output=b"\xff")
-    assert observation(slow, 9) == "The command was stopped after 9 seconds, with everything that ran.\n\ufffd"
-    assert observation(ExecutedCommand(status="completed", exit_code=0), 9) == "Exit code: 0\n(no output)"
+    assert (
+        command_observation(slow, 9)
+        == "The command was stopped after 9 seconds, with everything that ran.\n\ufffd"
+    )
+    assert command_observation(ExecutedCommand(status="completed", exit_code=0), 9) == "Exit code: 0\n(no output)"
 
 
 def test_a_formatter_names_fields_of_the_row() -> None:

@@ -20,7 +20,7 @@ from newskills.solve.chat import ChatSolver, ChatSolverOptions, with_stop
 from newskills.solve.code.config import CodeExecution
 from newskills.solve.code.execution import CodeExecutionSolver, CodeOptions
 from newskills.solve.dialogue import GO_ON, continued
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 UNNAMED = Script(stop_key="unknown")
 SQUARE = "Compute.\n```python\nx = 7\nx * x\n```\n"
@@ -310,7 +310,7 @@ def test_replies_are_joined() -> None:
         started=3.0,
         ended=4.0,
     )
-    whole = joined([first, second])
+    whole = join_replies([first, second])
     assert (whole.text, whole.reasoning, whole.finish_reason) == ("ab", "why", "repetition")
     assert (whole.usage.input_tokens, whole.usage.output_tokens) == (14, None)
     assert whole.logprobs == Logprobs(tokens=["a", "b"], logprobs=[-1.0, -2.0])

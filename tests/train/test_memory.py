@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.train.memory import GB, StepSize, TrainingPlan, check_memory, needed_line, parts
+from newskills.train.memory import GB, StepSize, TrainingPlan, check_memory, memory_by_use, needed_line
 from newskills.train.settings import PROJECTIONS
 from newskills.train.shape import ModelShape, model_shape
 
@@ -118,7 +118,7 @@ def test_stages_of_zero_are_those_of_its_paper(tmp_path: Path) -> None:
     expected = {"none": 120.0, "zero1": 31.4, "zero2": 16.6, "zero3": 1.9, "fsdp": 1.9}
     for split, published in expected.items():
         plan = TrainingPlan(half=True, gpu=False, split=split, devices=64)
-        needed = parts(shape, plan, ONE)
+        needed = memory_by_use(shape, plan, ONE)
         layers = 2 * shape.in_layers / shape.layers
         whole = {"none": shape.weights, "fsdp": shape.elsewhere + layers}  # in bfloat16, beside what is kept
         copies = 2 * whole.get(split, 0)
@@ -129,7 +129,7 @@ def test_stages_of_zero_are_those_of_its_paper(tmp_path: Path) -> None:
 def test_keys_and_values_of_a_token(tmp_path: Path) -> None:
     """128 KiB for Llama 3 8B in bfloat16."""
     step = StepSize(sequences=1, length=1, scored=1, sampled=1, cache=1)
-    assert parts(shape_of(LLAMA_8B, tmp_path), FULL, step)["KV cache"] == 128 * 1024
+    assert memory_by_use(shape_of(LLAMA_8B, tmp_path), FULL, step)["KV cache"] == 128 * 1024
 
 
 def test_four_bits_and_pairs(tmp_path: Path) -> None:
@@ -138,9 +138,9 @@ def test_four_bits_and_pairs(tmp_path: Path) -> None:
     shape = shape_of(old, tmp_path)
     plan = TrainingPlan(half=True, gpu=True, rank=16, targets=PROJECTIONS, nf4=True)
     assert shape.weights == 6_738_415_616
-    assert parts(shape, plan, ONE)["weights"] / 1e6 == pytest.approx(5046, rel=0.1)
+    assert memory_by_use(shape, plan, ONE)["weights"] / 1e6 == pytest.approx(5046, rel=0.1)
     assert shape.pairs(16, PROJECTIONS) == 39_976_960
-    assert parts(shape, plan, ONE)["optimizer"] == 12 * 39_976_960
+    assert memory_by_use(shape, plan, ONE)["optimizer"] == 12 * 39_976_960
 
 
 def test_what_does_not_fit_says_why_and_what_would(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from newskills.base.errors import DataError, SandboxError
 from newskills.base.store import read_rows, write_rows
 from newskills.sandbox.config import SandboxConfig
-from newskills_aimo.recipe.programs import CodeBlock, ProgramCheck, blocks, keep_true, same_output
+from newskills_aimo.recipe.programs import CodeBlock, ProgramCheck, find_code_blocks, keep_true, same_output
 
 CHECK = ProgramCheck(timeout=3.0, sandbox=SandboxConfig(preload=()))
 KEPT = """First:
@@ -110,4 +110,4 @@ def test_outputs_are_the_same_but_for_the_last_digits(shown: str, real: str, sam
 def test_programs_are_found_as_they_were_written(parts: list[tuple[str, str | None]]) -> None:
     parts = [(code.strip("\n") or "a", shown) for code, shown in parts]
     text = "words\n".join(program(code, shown) for code, shown in parts)
-    assert blocks(text) == [CodeBlock(code, shown) for code, shown in parts]
+    assert find_code_blocks(text) == [CodeBlock(code, shown) for code, shown in parts]

@@ -7,12 +7,12 @@ import yaml
 
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.config.fields import leaves
-from newskills_aimo.recipe.settings import DEFAULTS, AimoConfig, settings
+from newskills_aimo.recipe.settings import DEFAULTS, AimoConfig, resolve_settings
 
 
 def test_the_file_with_the_defaults_holds_them_all() -> None:
     loaded = yaml.safe_load(DEFAULTS.read_text())
-    assert settings(str(DEFAULTS), {}, {}).value == AimoConfig()
+    assert resolve_settings(str(DEFAULTS), {}, {}).value == AimoConfig()
     flat = {f"{name}.{key}" for name, stage in loaded.items() if isinstance(stage, dict) for key in stage}
     assert flat | {"decontaminate"} == set(leaves(AimoConfig))
 
@@ -40,7 +40,7 @@ def test_the_published_values() -> None:
 def test_a_later_layer_wins(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("cot: {learning_rate: 2e-4, epochs: 5}\nrl: {lora_modules: [q_proj]}\n")
-    resolved = settings(str(file), {"cot.epochs": 2.0}, {"cot.seed": 7})
+    resolved = resolve_settings(str(file), {"cot.epochs": 2.0}, {"cot.seed": 7})
     assert (resolved.value.cot.learning_rate, resolved.value.cot.epochs, resolved.value.cot.seed) == (2e-4, 2.0, 7)
     assert resolved.value.rl.lora_modules == ("q_proj",)
     assert resolved.value.tir == AimoConfig().tir
@@ -61,7 +61,7 @@ def test_a_bad_file_is_told(tmp_path: Path, text: str, error: type[Exception], s
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     with pytest.raises(error, match=said):
-        settings(str(file), {}, {})
+        resolve_settings(str(file), {}, {})
 
 
 def test_every_key_says_what_it_means() -> None:

@@ -15,7 +15,7 @@ from newskills.base.errors import ConfigError, UserError
 from newskills.base.records import Row
 from newskills_evaluator.compile.compiler import CompileRequest, compile_config
 from newskills_evaluator.compile.interpolate import Resolver, split_references
-from newskills_evaluator.compile.tree import lookup, merge, put
+from newskills_evaluator.compile.tree import get_at_path, merge_trees, set_at_path
 
 PIECES = [
     "${",
@@ -79,25 +79,25 @@ def test_pieces_of_a_text_are_all_of_it(text: str) -> None:
 @given(configs, configs)
 def test_laying_one_over_another_changes_neither(below: Row, above: Row) -> None:
     before = repr((below, above))
-    done = merge(below, above)
+    done = merge_trees(below, above)
     assert repr((below, above)) == before
-    assert merge(done, above) == done
-    assert merge(done, {}) == done
+    assert merge_trees(done, above) == done
+    assert merge_trees(done, {}) == done
     assert set(done) == set(below) | set(above)
 
 
 @given(st.lists(keys, min_size=1, max_size=4), scalars)
 def test_what_is_put_is_found(path: list[str], value: object) -> None:
     tree: dict[str, object] = {}
-    put(tree, path, value)
-    assert lookup(tree, path) == value
+    set_at_path(tree, path, value)
+    assert get_at_path(tree, path) == value
 
 
 def test_references_into_each_other_take_no_time() -> None:
     tree = {f"k{n}": f"${{k{n + 1}}} ${{k{n + 1}}}" for n in range(60)} | {"k60": "x"}
     resolver = Resolver(tree, {})
     with pytest.raises(ConfigError, match="grow"):
-        resolver.tree()
+        resolver.resolve_tree()
 
 
 def test_a_file_that_is_no_config_is_told(tmp_path: Path) -> None:

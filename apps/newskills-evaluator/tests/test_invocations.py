@@ -16,11 +16,11 @@ from newskills_evaluator.invocations import (
     InvocationJob,
     Store,
     as_json,
+    count_replies,
     folder_state,
     job_state,
     looks_like_id,
     new_invocation,
-    progress,
 )
 
 
@@ -131,12 +131,12 @@ def test_words_of_schedulers() -> None:
 
 def test_replies_on_disk_are_counted(tmp_path: Path) -> None:
     one = entry("aa11", output_dir=str(tmp_path))
-    assert progress(one) is None
+    assert count_replies(one) is None
     results = tmp_path / "artifacts/eval-results/gsm8k"
     results.mkdir(parents=True)
     (results / "output-rs0.jsonl").write_text("{}\n{}\n")
     (results / "output-rs1.jsonl-async").write_text("{}\n")
-    assert progress(one) == 3
+    assert count_replies(one) == 3
     assert json.loads(as_json([(one, "running")]))[0]["progress"] == {"progress": 3}
     (tmp_path / "artifacts/progress").write_text("17\n")
-    assert progress(one) == 17
+    assert count_replies(one) == 17

@@ -9,7 +9,7 @@ import pytest
 
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark, get_group
-from newskills.commands.loading import load
+from newskills.commands.loading import load_command
 from newskills_evaluator.config import EvaluationTask, Params
 from newskills_evaluator.harness import ALIASES
 from newskills_evaluator.tasks import NAMES, eval_call, map_task, own_names
@@ -57,7 +57,7 @@ def call(task: str, params: Params = Params(), **more: Any) -> tuple[str, ...]: 
     assert mapped is not None
     one = EvaluationTask(index=0, name=task, folder="t.0", benchmark=mapped.benchmark, params=params, **more)
     made = eval_call(one, model="my model", key_name="MY_KEY", output_dir="/out")
-    load("eval").check(load("eval").parsed([*made.evaluate[1:], "--server_address=http://x"]))
+    load_command("eval").check(load_command("eval").parse_words([*made.evaluate[1:], "--server_address=http://x"]))
     return made.evaluate
 
 

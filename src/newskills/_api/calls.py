@@ -12,9 +12,9 @@ from msgspec import Struct
 from newskills._api.expansion import expand_objects, merge_keys
 from newskills._api.functions import FUNCTIONS
 from newskills._api.running import beside_loop, on_a_thread, within_loop
-from newskills._api.signatures import docstring, is_handle, signature, takes_settings
+from newskills._api.signatures import call_docstring, call_signature, is_handle, takes_settings
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.commands.loading import load
+from newskills.commands.loading import load_command
 from newskills.config.command_line import Parsed, build, check_keywords, parse
 from newskills.config.fields import leaves
 from newskills.config.values import Text, is_sequence
@@ -94,15 +94,15 @@ def python_function(name: str) -> Callable[..., Any]:
     """
     function = FUNCTIONS[name]
     try:
-        command = load(function.command)
+        command = load_command(function.command)
     except ConfigError as error:
         return _not_installed(name, error.message, error.hint)
 
     def call(ctx: Arguments | None = None, **options: Any) -> Any:
         try:
             if takes_settings(command) and within_loop():
-                return beside_loop(lambda: _result(name, command, ctx, options), command)
-            return _result(name, command, ctx, options)
+                return beside_loop(lambda: _call_command(name, command, ctx, options), command)
+            return _call_command(name, command, ctx, options)
         except (
             NewskillsError
         ) as error:  # its sentence is for people: our own frames would only push it off the screen
@@ -110,15 +110,15 @@ def python_function(name: str) -> Callable[..., Any]:
 
     async def awaited(ctx: Arguments | None = None, **options: Any) -> Any:
         try:
-            return await on_a_thread(lambda: _result(name, command, ctx, options), command)
+            return await on_a_thread(lambda: _call_command(name, command, ctx, options), command)
         except NewskillsError as error:  # as above
             raise error.with_traceback(None) from error.__cause__
 
     made: Any = awaited if function.awaited else call
     made.__name__ = made.__qualname__ = name
     made.__module__ = "newskills"
-    made.__doc__ = docstring(function, command)
-    made.__signature__ = signature(function, command)
+    made.__doc__ = call_docstring(function, command)
+    made.__signature__ = call_signature(function, command)
     return cast(Callable[..., Any], made)
 
 
@@ -132,7 +132,7 @@ def _not_installed(name: str, what: str, hint: str) -> Callable[..., Any]:
     return call
 
 
-def _result(name: str, command: Command[Any], ctx: Arguments | None, options: Mapping[str, Any]) -> Any:
+def _call_command(name: str, command: Command[Any], ctx: Arguments | None, options: Mapping[str, Any]) -> Any:
     names = {**INSIDE, **command.aliases}
     stands_for = expand_objects(command, {names.get(key, key): value for key, value in options.items()}, name)
     arguments = stands_for.options

@@ -88,7 +88,7 @@ def _with_models(options: dict[str, Any], overrides: dict[str, Text]) -> tuple[d
     for number, model in enumerate(several):
         prefix = f"models.model{number}." if number else SERVER
         for path, text in setting_texts(model.settings, "Model", SERVER):
-            _set(keys, f"{prefix}{path.removeprefix(SERVER)}", text)
+            _set_key(keys, f"{prefix}{path.removeprefix(SERVER)}", text)
     lists = {key: [server[key] for server in servers] for key in names}
     return {**options, "model": [model.name for model in several], **lists}, keys
 
@@ -106,7 +106,10 @@ def _with_judge(options: dict[str, Any]) -> dict[str, Any]:
             raise ConfigError(f"{key} is set twice: as an argument and by a Model.", hint="Leave out one of them.")
     words = [f"++{path}={text}" for path, text in setting_texts(judge.settings, "Model", SERVER)]
     keys = " ".join(part for part in (options.get(JUDGE_KEYS), shlex.join(words)) if part)
-    return {**options, JUDGE: judge.name, **server, **({JUDGE_KEYS: keys} if keys else {})}
+    expanded = {**options, JUDGE: judge.name, **server}
+    if keys:
+        expanded[JUDGE_KEYS] = keys
+    return expanded
 
 
 def _benchmark_names(value: Any, benchmarks: dict[str, Any]) -> Any:
@@ -160,7 +163,7 @@ def merge_keys(ctx: Mapping[str, Text], overrides: Mapping[str, Text]) -> dict[s
     return keys
 
 
-def _set(keys: dict[str, Text], path: str, text: Text) -> None:
+def _set_key(keys: dict[str, Text], path: str, text: Text) -> None:
     if path in keys:
         raise ConfigError(f"{path} is set twice: by Generation and by Model.", hint="Leave out one of them.")
     keys[path] = text

@@ -48,7 +48,7 @@ class Model(Struct, frozen=True):
     def __repr__(self) -> str:
         """Return the call that makes it, without an API key."""
         more = {name: value for name, value in asdict(self).items() if name != "name" and value not in (None, {})}
-        return f"Model({', '.join([repr(self.name), *_shown(more)])})"
+        return f"Model({', '.join([repr(self.name), *_format_keywords(more)])})"
 
     def server_options(self) -> dict[str, Any]:
         """Return the values of the `server_…` options that are set."""
@@ -85,7 +85,7 @@ class Generation:
         self.overrides = dict(setting_texts(values, "Generation"))
 
     def __repr__(self) -> str:
-        return f"Generation({', '.join(_shown(self.values))})"
+        return f"Generation({', '.join(_format_keywords(self.values))})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Generation) and self.overrides == other.overrides
@@ -94,7 +94,7 @@ class Generation:
         return hash(frozenset(self.overrides.items()))
 
 
-def _shown(values: Mapping[str, Any]) -> Iterator[str]:
+def _format_keywords(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield `values` as keywords of a call, without API keys."""
     for name, value in values.items():
         if isinstance(value, Mapping) and "api_key" in value:

@@ -24,16 +24,16 @@ FILE = Path(__file__).with_name("public.jsonl")
 PUBLIC = {line.module: line for line in msgspec.json.Decoder(PublicModule).decode_lines(FILE.read_bytes())}
 
 
-def table() -> str:
+def public_table() -> str:
     """Return the rows of the table in docs/python.md, with a line break at their end."""
     rows = [
-        f"| `{module}` | {public.purpose} | {', '.join(map(_shown, public.names)) or 'run it'} |"
+        f"| `{module}` | {public.purpose} | {', '.join(map(_format_name, public.names)) or 'run it'} |"
         for module, public in PUBLIC.items()
     ]
     return "\n".join([*HEAD, *rows]) + "\n"
 
 
-def _shown(name: str) -> str:
+def _format_name(name: str) -> str:
     if name == "*":
         return "all of `newskills.__all__`"
     return f"`{name}`"

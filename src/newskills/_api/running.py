@@ -26,7 +26,7 @@ def within_loop() -> bool:
 async def on_a_thread(work: Callable[[], Any], command: Command[Any]) -> Any:
     """Run `work`, a call of `command`, on a thread of its own, and return its result; cancelling stops it. Raises what
     it raises."""
-    running, supervision = _started(work, command)
+    running, supervision = _start_call(work, command)
     awaited = asyncio.wrap_future(running)
     try:
         return await asyncio.shield(awaited)
@@ -41,7 +41,7 @@ async def on_a_thread(work: Callable[[], Any], command: Command[Any]) -> Any:
 def beside_loop(work: Callable[[], Any], command: Command[Any]) -> Any:
     """Run `work`, a call of `command`, while the loop of this thread waits; an interrupt of a cell stops it. Raises
     what it raises."""
-    running, supervision = _started(work, command, attended=True)
+    running, supervision = _start_call(work, command, attended=True)
     try:
         return running.result()
     except KeyboardInterrupt:
@@ -50,7 +50,7 @@ def beside_loop(work: Callable[[], Any], command: Command[Any]) -> Any:
         raise
 
 
-def _started(
+def _start_call(
     work: Callable[[], Any], command: Command[Any], *, attended: bool = False
 ) -> tuple[Future[Any], Supervision]:
     from newskills.run.engine.supervision import Supervision

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from newskills._api.functions import Function
 from newskills.commands.command import Command
-from newskills.commands.table import shown
+from newskills.commands.table import typed_words
 from newskills.config.fields import Leaf, leaves, union_members
 from newskills.config.help import by_group
 
@@ -90,10 +90,10 @@ SETTINGS_PARAMETER = Parameter(
 )
 
 
-def signature(function: Function, command: Command[Any]) -> Signature:
+def call_signature(function: Function, command: Command[Any]) -> Signature:
     """Return keyword-only options, required ones first, with types as texts and the defaults of the command
     line."""
-    return Signature([*_parameters(command)], return_annotation=Annotation(function.annotation))
+    return Signature([*_call_parameters(command)], return_annotation=Annotation(function.annotation))
 
 
 def is_handle(option: str, command: Command[Any]) -> bool:
@@ -121,9 +121,9 @@ def takes_benchmarks(command: Command[Any]) -> bool:
     return command.name in BENCHMARK_COMMANDS
 
 
-def _parameters(command: Command[Any]) -> Iterator[Parameter]:
+def _call_parameters(command: Command[Any]) -> Iterator[Parameter]:
     yield CONTEXT
-    leaves_by_need = _ordered(command)
+    leaves_by_need = _ordered_options(command)
     required = sum(leaf.required for leaf in leaves_by_need)
     for number, leaf in enumerate(leaves_by_need):
         if number == required and takes_settings(command):
@@ -141,7 +141,7 @@ def _parameters(command: Command[Any]) -> Iterator[Parameter]:
         yield Parameter(FURTHER, Parameter.VAR_KEYWORD, annotation=Annotation("object"))
 
 
-def _ordered(command: Command[Any]) -> list[Leaf]:
+def _ordered_options(command: Command[Any]) -> list[Leaf]:
     """Return the options in the order of the help page: what is required, the command's own, groups."""
     listed = [leaf for _, group in by_group(leaves(command.options).values()) for leaf in group]
     return sorted(listed, key=lambda leaf: not leaf.required)
@@ -193,43 +193,45 @@ def _type_name(kind: Any) -> str:
     return str(kind.__name__)
 
 
-def docstring(function: Function, command: Command[Any]) -> str:
+def call_docstring(function: Function, command: Command[Any]) -> str:
     """Write the docstring in the form of Google's guide, which editors show as such: summary, Args, Returns,
     Raises."""
     options = leaves(command.options)
-    names = f"`ns {shown(command.name)}` as a function."
+    names = f"`ns {typed_words(command.name)}` as a function."
     parts = [
-        _wrapped(_in_python(command.summary, options)),
+        _wrap_text(_in_python(command.summary, options)),
         "",
-        _wrapped(f"{names} {function.note}".strip()),
+        _wrap_text(f"{names} {function.note}".strip()),
         "",
         "Args:",
     ]
-    parts.append(_entry("ctx", _context(command)))
+    parts.append(_format_entry("ctx", _describe_context(command)))
     if takes_settings(command):
-        parts.append(_entry(SETTINGS, "how answers are generated, such as `Generation(temperature=0.7)`"))
+        parts.append(_format_entry(SETTINGS, "how answers are generated, such as `Generation(temperature=0.7)`"))
     if takes_rows(command):
-        parts.append(_entry(ROWS, "rows as objects, instead of files"))
-    parts += [_entry(leaf.path, _meaning(leaf, options)) for leaf in _ordered(command)]
+        parts.append(_format_entry(ROWS, "rows as objects, instead of files"))
+    parts += [_format_entry(leaf.path, _describe_option(leaf, options)) for leaf in _ordered_options(command)]
     if command.more_help:
-        parts.append(_entry(f"**{FURTHER}", "options of the benchmarks themselves"))
+        parts.append(_format_entry(f"**{FURTHER}", "options of the benchmarks themselves"))
     if command.aliases:
         former = ", ".join(f"`{old}` for `{new}`" for old, new in command.aliases.items())
-        parts += ["", _wrapped(f"Older names of arguments work, too: {former}.")]
-    parts += ["", "Returns:", textwrap.indent(_wrapped(_result(function), WIDTH - 4), " " * 4)]
-    parts += ["", "Raises:", *(_entry(error, when) for error, when in RAISES)]
+        parts += ["", _wrap_text(f"Older names of arguments work, too: {former}.")]
+    parts += ["", "Returns:", textwrap.indent(_wrap_text(_describe_result(function), WIDTH - 4), " " * 4)]
+    parts += ["", "Raises:", *(_format_entry(error, when) for error, when in RAISES)]
     return "\n".join(parts)
 
 
-def _context(command: Command[Any]) -> str:
+def _describe_context(command: Command[Any]) -> str:
     if command.config or command.any_keys:
-        return f"`++` keys, from `wrap_arguments('++key=value')`; `ns {shown(command.name)} --help` lists them"
+        return (
+            f"`++` keys, from `wrap_arguments('++key=value')`; `ns {typed_words(command.name)} --help` lists them"
+        )
     if "command" in leaves(command.options):
         return "the command from `wrap_arguments('my command')`, instead of `command`"
     return "nothing: this function has no `++` keys"
 
 
-def _meaning(leaf: Leaf, options: dict[str, Leaf]) -> str:
+def _describe_option(leaf: Leaf, options: dict[str, Leaf]) -> str:
     text = _in_python(leaf.description, options)
     if leaf.required:
         return f"{text} (required)"
@@ -244,19 +246,21 @@ def _in_python(text: str, options: dict[str, Leaf]) -> str:
     return re.sub(r"(?<![\w-])--(\w+)", lambda match: f"`{match[1]}`" if match[1] in options else match[0], text)
 
 
-def _result(function: Function) -> str:
+def _describe_result(function: Function) -> str:
     submitted = "the experiment that was submitted, None where nothing was left to do"
     if not function.returns:
         if function.submits:
             return f"On a cluster: {submitted}. Else None."
         return "None."
-    last = f" On a cluster: {submitted}." if function.submits else ""
-    return f"{function.meaning}{last} None with `dry_run=True`."
+    meaning = function.meaning
+    if function.submits:
+        meaning += f" On a cluster: {submitted}."
+    return f"{meaning} None with `dry_run=True`."
 
 
-def _wrapped(text: str, width: int = WIDTH) -> str:
+def _wrap_text(text: str, width: int = WIDTH) -> str:
     return "\n".join(textwrap.wrap(text, width))
 
 
-def _entry(name: str, text: str) -> str:
+def _format_entry(name: str, text: str) -> str:
     return "\n".join(textwrap.wrap(f"{name}: {text}", WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8))

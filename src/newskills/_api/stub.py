@@ -11,9 +11,9 @@ from pathlib import Path
 from newskills import OBJECTS
 from newskills._api.functions import FUNCTIONS, SPELLINGS
 from newskills._api.objects import Generation, generation_signature
-from newskills._api.signatures import docstring, signature
+from newskills._api.signatures import call_docstring, call_signature
 from newskills.base.store import atomic_write
-from newskills.commands.loading import load
+from newskills.commands.loading import load_command
 
 HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
@@ -33,42 +33,42 @@ PATH = Path(__file__).with_name("__init__.pyi")
 
 def write_stub() -> None:
     """Write the file, unless it is current."""
-    text = stub()
+    text = stub_text()
     if not PATH.is_file() or PATH.read_text(encoding="utf-8") != text:
         with atomic_write(PATH) as file:
             file.write(text.encode())
 
 
-def stub() -> str:
+def stub_text() -> str:
     """Return the whole text of the stub file."""
-    parts = [HEAD + "\n".join(_imports()), _generation(), *map(_definition, FUNCTIONS)]
+    parts = [HEAD + "\n".join(_type_imports()), _generation_stub(), *map(_function_stub, FUNCTIONS)]
     parts += [f"{spelling} = {name}" for spelling, name in SPELLINGS.items()]
     return "\n\n".join(parts) + "\n"
 
 
-def _imports() -> list[str]:
+def _type_imports() -> list[str]:
     """Return an import of each of our types that functions take and return."""
     names: set[str] = set()
     for function in FUNCTIONS.values():
-        made = signature(function, load(function.command))
+        made = call_signature(function, load_command(function.command))
         for kind in (made.return_annotation, *(each.annotation for each in made.parameters.values())):
             names |= {*re.findall(r"\w+", str(kind))} & OBJECTS.keys()
     return sorted(f"from {OBJECTS[name]} import {name}" for name in names - {Generation.__name__})
 
 
-def _definition(name: str) -> str:
+def _function_stub(name: str) -> str:
     function = FUNCTIONS[name]
-    command = load(function.command)
-    made = signature(function, command)
-    text = docstring(function, command)
-    first, *options = map(_parameter, made.parameters.values())
+    command = load_command(function.command)
+    made = call_signature(function, command)
+    text = call_docstring(function, command)
+    first, *options = map(_format_parameter, made.parameters.values())
     lines = [f"{'async ' * function.awaited}def {name}(", *(f"    {line}," for line in (first, "*", *options))]
     quotes = 'r"""' if "\\" in text else '"""'
     lines += [f") -> {made.return_annotation}:", textwrap.indent(f'{quotes}{text}\n"""', " " * 4)]
     return "\n".join(lines)
 
 
-def _generation() -> str:
+def _generation_stub() -> str:
     parameters = (f"{each.name}: {each.annotation} = ..." for each in generation_signature().parameters.values())
     documented = f'"""{cleandoc(Generation.__doc__ or "")}\n"""'
     lines = [
@@ -85,7 +85,7 @@ def _generation() -> str:
     return "\n".join(lines)
 
 
-def _parameter(parameter: Parameter) -> str:
+def _format_parameter(parameter: Parameter) -> str:
     stars = "**" if parameter.kind is Parameter.VAR_KEYWORD else ""
     if parameter.default is Parameter.empty:
         default = ""

@@ -17,14 +17,14 @@ from newskills.benchmarks.listing import (
     CatalogEntry,
     Extra,
     State,
-    entries,
+    catalog_entries,
     list_all,
     list_benchmarks,
     state_of,
 )
 
 if TYPE_CHECKING:  # listing needs no records, and they cost it 20 ms
-    from newskills.benchmarks.lookup import expand, get_benchmark, get_group, member_of, place_of
+    from newskills.benchmarks.lookup import expand_benchmarks, get_benchmark, get_group, member_of, place_of
 
 __all__ = [
     "ENTRY_POINTS",
@@ -34,8 +34,8 @@ __all__ = [
     "CatalogEntry",
     "Extra",
     "State",
-    "entries",
-    "expand",
+    "catalog_entries",
+    "expand_benchmarks",
     "get_benchmark",
     "get_group",
     "list_all",

@@ -71,10 +71,10 @@ def task_rows(folder: Path) -> Iterator[Row]:
     if not tasks:
         raise DataError(f"There is no task below {folder}: a task is a folder with {TASK}.")
     for task in tasks:
-        yield _row(task.resolve())
+        yield _task_row(task.resolve())
 
 
-def _row(task: Path) -> Row:
+def _task_row(task: Path) -> Row:
     file = task / TASK
     raw: Any = None
     try:

@@ -59,7 +59,7 @@ class AssetFolder:
             raise DataError(f"{where}: the file '{name}' has another content than that of an earlier row.")
         path = self._root / name
         if not path.is_file() or path.read_bytes() != data:
-            _write(path, data)
+            _write_asset(path, data)
         return str(self._place / name)
 
     def _data(self, asset: Asset, where: str) -> bytes:
@@ -77,7 +77,7 @@ def _holds_assets(value: Any) -> bool:
     return isinstance(value, Asset) or (isinstance(value, list | tuple) and any(map(_holds_assets, value)))
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write_asset(path: Path, data: bytes) -> None:
     try:
         with replacing_file(path, durable=False) as file:
             file.write(data)

@@ -31,7 +31,7 @@ _JUDGE_MODULES = {"llm_math_judge": "math_judge", "generate": "llm"}
 
 def changed_fields(constants: Constants, file: Path) -> Row:
     """Return the fields of `Benchmark` that the constants set. Raises ConfigError for what cannot be read."""
-    args = _words(constants, ("EVAL_ARGS", "GENERATION_ARGS"), file)
+    args = _parse_arguments(constants, ("EVAL_ARGS", "GENERATION_ARGS"), file)
     if prompt := constants.get("PROMPT_CONFIG"):
         args = {"prompt_config": prompt, **args}
     fields: Row = {}
@@ -46,7 +46,7 @@ def changed_fields(constants: Constants, file: Path) -> Row:
         if constant in constants:
             fields[field] = kind(constants[constant] or 0) if kind is int else kind(constants[constant])
     if module := constants.get("GENERATION_MODULE"):
-        fields["solver"] = _solver(str(module), file)
+        fields["solver"] = _solver_name(str(module), file)
     return fields
 
 
@@ -59,7 +59,7 @@ def changed_judge(constants: Constants, file: Path) -> Row | None:
     pipeline = constants.get("JUDGE_PIPELINE_ARGS") or {}
     if not pipeline and not constants.get("JUDGE_ARGS"):
         return None
-    args = _words(constants, ("JUDGE_ARGS",), file)
+    args = _parse_arguments(constants, ("JUDGE_ARGS",), file)
     fields = _judge_program(pipeline, file)
     fields |= {field: str(pipeline[key]) for key, field in _JUDGE_FIELDS.items() if pipeline.get(key)}
     for key, field in (("prompt_config", "prompt"), ("generation_key", "generation_key"), ("eval_type", "grader")):
@@ -100,23 +100,23 @@ def load_group(folder: Path, name: str, constants: Constants) -> Group:
     for member, changes in named.items():
         place = folder / str(member).removeprefix(f"{name}.").removeprefix(f"{folder.resolve().name}.")
         member_name = str(place.resolve()) if (place / "__init__.py").is_file() else str(member)
-        members[member_name], keys[member_name] = _changes(changes or {}, file), str(member)
+        members[member_name], keys[member_name] = _member_changes(changes or {}, file), str(member)
     score = constants.get("SCORE_MODULE")
     return Group(
         name=name,
         category=str(constants.get("DATASET_GROUP", "external")),
         title=f"external: {folder}",
         members=members,
-        score=_renamed(_compute_score(str(score), folder), keys) if score else None,
+        score=_score_with_renamed_members(_compute_score(str(score), folder), keys) if score else None,
     )
 
 
-def _changes(constants: Constants, file: Path) -> Row:
+def _member_changes(constants: Constants, file: Path) -> Row:
     judge = changed_judge(constants, file)
     return {**changed_fields(constants, file), **({"judge": judge} if judge is not None else {})}
 
 
-def _renamed(score: GroupScore, keys: Mapping[str, str]) -> GroupScore:
+def _score_with_renamed_members(score: GroupScore, keys: Mapping[str, str]) -> GroupScore:
     """Return `score` under the names that its author gave to the members."""
     return lambda metrics: score({keys[member]: modes for member, modes in metrics.items()})
 
@@ -133,7 +133,7 @@ def _compute_score(module: str, folder: Path) -> GroupScore:
     return function
 
 
-def _solver(module: str, file: Path) -> str:
+def _solver_name(module: str, file: Path) -> str:
     """Return the solver that does what a generation module of NeMo-Skills does, or the user's own."""
     if "::" in module:
         return module
@@ -150,7 +150,7 @@ def _solver(module: str, file: Path) -> str:
     return name
 
 
-def _words(constants: Constants, names: tuple[str, ...], file: Path) -> Row:
+def _parse_arguments(constants: Constants, names: tuple[str, ...], file: Path) -> Row:
     """Parse `++key=value` words of the constants as dotted key → value; later words win."""
     args: Row = {}
     for name in names:

@@ -15,16 +15,16 @@ STARTED = "Complete the code that is given below."
 READ_AND_PRINT = "Read the input from standard input and print the answer to standard output."
 
 
-def cases(text: str) -> list[Row]:
+def decode_cases(text: str) -> list[Row]:
     """Decode test cases in JSON, or hidden. Raises DataError, ValueError."""
     cases_text = text if text.lstrip().startswith("[") else hidden_text(text)
     case_list: list[Row] = msgspec.json.decode(cases_text, type=list[Row])
     return case_list
 
 
-def tests(raw: Row, metadata: Row) -> str:
+def pack_tests(raw: Row, metadata: Row) -> str:
     """Pack public and private tests together: they can have many megabytes."""
-    all_cases = [case for kind in ("public_test_cases", "private_test_cases") for case in cases(raw[kind])]
+    all_cases = [case for kind in ("public_test_cases", "private_test_cases") for case in decode_cases(raw[kind])]
     called = any(case.get("testtype") == "functional" for case in all_cases)
     value: dict[str, Any] = {
         "inputs": [str(case["input"]) for case in all_cases],
@@ -42,7 +42,7 @@ def _function_in(starter: str) -> str:
     return match[1]
 
 
-def metadata(raw: Row) -> Row:
+def decode_metadata(raw: Row) -> Row:
     raw_metadata = raw.get("metadata") or {}
     decoded: Row = (
         msgspec.json.decode(raw_metadata, type=dict[str, Any])
@@ -52,7 +52,7 @@ def metadata(raw: Row) -> Row:
     return decoded
 
 
-def asked(raw: Row) -> Row:
+def contest_prompt_fields(raw: Row) -> Row:
     """Return the fields that prompts for contests ask with."""
     starter = raw.get("starter_code") or ""
     return {

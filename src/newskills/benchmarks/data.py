@@ -37,11 +37,11 @@ from newskills.benchmarks.downloads.official import (
     take_away,
 )
 from newskills.benchmarks.downloads.readers import RawRow
-from newskills.benchmarks.downloads.sources import in_mirror, opened
+from newskills.benchmarks.downloads.sources import in_mirror, open_source
 from newskills.benchmarks.files.described import DescribedBenchmark
 from newskills.benchmarks.folders import data_dir, folder_of
 from newskills.benchmarks.lm_eval.benchmark import HarnessBenchmark
-from newskills.benchmarks.options import written
+from newskills.benchmarks.options import option_words
 from newskills.benchmarks.recipe import generator_of, home_of, inputs_of, recipe_of
 from newskills.prompts.official.table import FOLDER
 
@@ -258,7 +258,7 @@ def load_rows(
         return own
     path = split_folder(benchmark, data_dir) / f"{split}.jsonl"
     if path.is_file():
-        return _whole(path, benchmark, split, asked_name or benchmark.name)
+        return _checked_path(path, benchmark, split, asked_name or benchmark.name)
     _check_split(benchmark, split)
     if not benchmark.sources and benchmark.generate_rows is None:
         place = Path(benchmark.folder or path.parent) / f"{split}.jsonl"
@@ -274,12 +274,12 @@ def ready_rows(
     """Return the prepared file of `split`, as `load_rows` does; what a file of this machine describes and needs no
     network is prepared first, where it is not there or was made of other rows; tasks of lm_eval, too."""
     if isinstance(benchmark, HarnessBenchmark):
-        from newskills.benchmarks.lm_eval.load import offline
+        from newskills.benchmarks.lm_eval.load import without_downloads
 
         try:
             return load_rows(benchmark, split, data_dir, asked_name=asked_name)
         except DataError:
-            prepare(offline(benchmark), data_dir=data_dir, splits=(split or benchmark.split,))
+            prepare(without_downloads(benchmark), data_dir=data_dir, splits=(split or benchmark.split,))
     if isinstance(benchmark, DescribedBenchmark):
         for needed in benchmark.splits():
             try:
@@ -297,7 +297,7 @@ def own_rows(folder: Path, split: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _whole(path: Path, benchmark: Benchmark, split: str, asked_name: str) -> Path:
+def _checked_path(path: Path, benchmark: Benchmark, split: str, asked_name: str) -> Path:
     """Return `path`, once its size is checked. Raises DataError where it has another size than it was made with,
     or was made from files of this machine that have changed; `prepare` looks closer."""
     made, size = read_provenance(path), path.stat().st_size
@@ -349,12 +349,12 @@ def _prepare_split(
 ) -> PreparedSplit:
     path = folder / f"{split}.jsonl"
     recipe = recipe_of(benchmark, split)
-    if (current := _current(path, recipe)) is None or force:
+    if (current := _current_provenance(path, recipe)) is None or force:
         with waiting_lock(folder / f".{split}.lock", f"{benchmark.name} {split}"):
-            if (current := _current(path, recipe)) is None or force:
+            if (current := _current_provenance(path, recipe)) is None or force:
                 return _write_split(benchmark, split, path, fetcher)
     return PreparedSplit(
-        split=split, path=path, provenance=current, fresh=False, notices=_notices(benchmark, current)
+        split=split, path=path, provenance=current, fresh=False, notices=_provenance_notices(benchmark, current)
     )
 
 
@@ -390,20 +390,20 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
         inputs=inputs_of(benchmark, split),
     )
     write_json(_provenance_file(path), provenance)
-    notices = _notices(benchmark, provenance)
+    notices = _provenance_notices(benchmark, provenance)
     if fetcher.mirror:
         notices += [f"not in the mirror, fetched from {o['url']}" for o in origin if o.get("from") == "network"]
     return PreparedSplit(split=split, path=path, provenance=provenance, fresh=True, notices=notices)
 
 
-def _notices(benchmark: Benchmark, made: Provenance) -> list[str]:
+def _provenance_notices(benchmark: Benchmark, made: Provenance) -> list[str]:
     notices = [NOT_VERIFIED] if benchmark.unverified else []
     expected = benchmark.items.get(made.split)
     if expected is not None and expected != made.rows:
         notices.append(f"{made.rows} rows, but {expected} are known: scores may not be comparable")
     if made.options:
         notices.append(
-            f"made with {' '.join(map(' '.join, written(made.options)))}: scores are of these rows only"
+            f"made with {' '.join(map(' '.join, option_words(made.options)))}: scores are of these rows only"
         )
     left_out = {reason: count for reason, count in made.dropped.items() if reason != OTHER_SPLIT.reason}
     notices += [f"{count} rows left out: {reason}" for reason, count in left_out.items()]
@@ -422,7 +422,7 @@ def _provenance_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.meta.json")
 
 
-def _current(path: Path, recipe: str) -> Provenance | None:
+def _current_provenance(path: Path, recipe: str) -> Provenance | None:
     """Return the record of a prepared file that need not be made again; None for any other file."""
     made = read_provenance(path)
     if made is None or made.recipe != recipe or not path.is_file() or file_sha256(path) != made.sha256:
@@ -449,12 +449,12 @@ def _raw_rows(
     with contextlib.ExitStack() as stack:
         for source in candidates:
             try:
-                files = stack.enter_context(opened(source, fetcher, home_of(benchmark)))
+                files = stack.enter_context(open_source(source, fetcher, home_of(benchmark)))
             except DataError as error:
                 problems.append(error)
                 continue
             rows = stack.enter_context(contextlib.closing(files.rows()))
-            yield (rows if benchmark.join is None else _joined(benchmark, rows)), files.origin, files.assets
+            yield (rows if benchmark.join is None else _join_raw_rows(benchmark, rows)), files.origin, files.assets
             return
     if not problems:
         raise DataError(f"{benchmark.name}: there is no source for the split '{split}'.")
@@ -462,7 +462,7 @@ def _raw_rows(
     raise DataError(" ".join(problem.message for problem in problems), hint=" ".join(hints)) from problems[0]
 
 
-def _joined(benchmark: Benchmark, raw: Iterable[RawRow]) -> Iterator[RawRow]:
+def _join_raw_rows(benchmark: Benchmark, raw: Iterable[RawRow]) -> Iterator[RawRow]:
     assert benchmark.join is not None, "called for benchmarks that join"
     rows = made_by(
         benchmark.join,

@@ -35,12 +35,12 @@ def _check(*arguments):
 """
 
 
-def oracle(solution: str, entry: str, atol: float, equal: str = "told == wanted") -> str:
+def oracle_code(solution: str, entry: str, atol: float, equal: str = "told == wanted") -> str:
     """Return code that defines `_check(*arguments)`. `equal`: an expression over `told`, `wanted` and `arguments`;
     where it does not hold, results of one type may be off by `atol`, and fractions by 1e-6."""
     return _ORACLE.format(solution=solution, entry=entry, atol=atol, equal=equal)
 
 
-def checks(calls: Iterable[Sequence[Any]]) -> list[str]:
+def check_statements(calls: Iterable[Sequence[Any]]) -> list[str]:
     """Return a test for each list of arguments."""
     return [f"_check(*{arguments!r})" for arguments in calls]

@@ -23,7 +23,7 @@ FOLDERS_VARIABLES = ("NEWSKILLS_EXTRA_DATASETS", "NEMO_SKILLS_EXTRA_DATASETS")
 _GRADERS_BY_METRIC = {"math": "math", "multichoice": "multichoice"}
 
 
-def installed(group: str, name: str) -> list[EntryPoint]:
+def entry_points_named(group: str, name: str) -> list[EntryPoint]:
     """Return the entry points of installed packages that carry `name`."""
     return [point for point in entry_points_of(group) if fold(point.name) == fold(name)]
 
@@ -32,12 +32,12 @@ def extra_folders(name: str, extra: object = None) -> list[Path]:
     """Return the folders that the user declared for `name`, each once. Raises ConfigError for an unreadable map."""
     folders: dict[Path, None] = {}
     mapping_given = extra.extra if isinstance(extra, BenchmarkPlaces) else extra
-    for mapping in (mapping_given, _variable(MAP_VARIABLES)):
+    for mapping in (mapping_given, _first_set_variable(MAP_VARIABLES)):
         for mapped_name, place in _read_map(mapping).items():
             if fold(mapped_name) == fold(name):
                 folders[Path(place).expanduser().resolve()] = None
     more = extra.folders if isinstance(extra, BenchmarkPlaces) else ()
-    for folder in _packages(name, [*more, *split_folders(_variable(FOLDERS_VARIABLES))]):
+    for folder in _benchmark_packages(name, [*more, *split_folders(_first_set_variable(FOLDERS_VARIABLES))]):
         folders[folder.resolve()] = None
     return list(folders)
 
@@ -49,7 +49,7 @@ _HUB_NAME = re.compile(r"(?:hf:/{0,2})?([A-Za-z0-9][\w.-]*/[\w.-]+)(?::[\w.-]+)?
 def data_folders(name: str, extra: object = None) -> list[Path]:
     """Return the packages called `name` in the data directory."""
     if isinstance(extra, BenchmarkPlaces):
-        return list(_packages(name, [extra.data_dir]))
+        return list(_benchmark_packages(name, [extra.data_dir]))
     return []
 
 
@@ -123,7 +123,7 @@ def _read_map(mapping: object) -> Mapping[str, str]:
     return {mapped_name: str(base / Path(folder).expanduser()) for mapped_name, folder in folders.items()}
 
 
-def _packages(name: str, folders: Iterable[Path]) -> Iterator[Path]:
+def _benchmark_packages(name: str, folders: Iterable[Path]) -> Iterator[Path]:
     """Yield sub-folders with a benchmark called `name`; dots lead to sub-folders of those."""
     for folder in folders:
         candidates = [folder]
@@ -138,7 +138,7 @@ def _packages(name: str, folders: Iterable[Path]) -> Iterator[Path]:
         yield from (package for package in candidates if (package / "__init__.py").is_file())
 
 
-def _variable(names: Sequence[str]) -> str:
+def _first_set_variable(names: Sequence[str]) -> str:
     return next((os.environ[name] for name in names if os.environ.get(name)), "")
 
 

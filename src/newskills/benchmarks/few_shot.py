@@ -30,14 +30,14 @@ def few_shot_rows(name: str, data_dir: str | Path | None, input_file: str | Path
     """
     whole = Path(input_file).parent / f"{name}.jsonl"
     if "/" not in name and whole != Path(input_file) and whole.is_file():
-        return _first(whole, whole.stat().st_mtime_ns)
+        return _first_rows(whole, whole.stat().st_mtime_ns)
     wanted = fold(name)
     for prefix, (benchmark, split) in EXAMPLE_ORIGINS.items():
         if wanted.startswith(prefix):
             beside = Path(input_file).parent / f"{split}.jsonl"
-            if beside.is_file() and (rows := _read(beside).get(wanted)):
+            if beside.is_file() and (rows := _read_sets(beside).get(wanted)):
                 return rows
-            return _read(load_rows(get_benchmark(benchmark), split, data_dir)).get(wanted)
+            return _read_sets(load_rows(get_benchmark(benchmark), split, data_dir)).get(wanted)
     return None
 
 
@@ -47,11 +47,11 @@ def example_sets(benchmark: Benchmark) -> dict[str, list[Row]]:
     for origin, split in EXAMPLE_ORIGINS.values():
         path = split_folder(get_benchmark(origin)) / f"{split}.jsonl"
         if origin == benchmark.name and path.is_file():
-            sets |= _read(path)
+            sets |= _read_sets(path)
     return sets
 
 
-def _read(path: Path) -> dict[str, list[Row]]:
+def _read_sets(path: Path) -> dict[str, list[Row]]:
     return _by_set(path, path.stat().st_mtime_ns)
 
 
@@ -66,5 +66,5 @@ def _by_set(path: Path, version: int) -> dict[str, list[Row]]:
 
 
 @lru_cache(maxsize=8)
-def _first(path: Path, version: int) -> list[Row]:
+def _first_rows(path: Path, version: int) -> list[Row]:
     return list(islice(read_rows(path), MOST))

@@ -37,12 +37,12 @@ def prepared_files(root: Path) -> list[PreparedFile]:
         for member in members:
             if member.endswith(_RECORD) and member.removesuffix(_META) in members:
                 name = os.path.relpath(folder, root).replace(os.sep, ".")
-                if (rows := _rows(Path(folder, member))) is not None:
+                if (rows := _row_count(Path(folder, member))) is not None:
                     files.append(PreparedFile(name, member.removesuffix(_RECORD), rows))
     return sorted(files)
 
 
-def _rows(record: Path) -> int | None:
+def _row_count(record: Path) -> int | None:
     import json
 
     try:

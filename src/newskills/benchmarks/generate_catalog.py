@@ -20,7 +20,7 @@ from newskills.base.registry import fold
 from newskills.benchmarks import CatalogEntry
 from newskills.benchmarks.evidence import evidence_of
 from newskills.benchmarks.listing import CATALOG
-from newskills.benchmarks.lookup import exported
+from newskills.benchmarks.lookup import exported_benchmarks
 from newskills.models.kinds import MODELS
 from newskills.tools import TOOLS
 from newskills.tools.web_search import SearchApi
@@ -32,38 +32,40 @@ NO_CATEGORIES = tuple(
 
 def built_in() -> Iterator[tuple[str, Benchmark]]:
     """Yield (module, benchmark) of every file in the category packages, by category and name."""
-    return ((module, item) for module, item in _exports() if isinstance(item, Benchmark))
+    return ((module, item) for module, item in _exported_items() if isinstance(item, Benchmark))
 
 
 def built_in_groups() -> Iterator[tuple[str, Group]]:
     """Yield (module, group) of every file in the category packages, by category and name."""
-    return ((module, item) for module, item in _exports() if isinstance(item, Group))
+    return ((module, item) for module, item in _exported_items() if isinstance(item, Group))
 
 
-def _exports() -> list[tuple[str, Benchmark | Group]]:
+def _exported_items() -> list[tuple[str, Benchmark | Group]]:
     exported_objects = []
     for package in pkgutil.iter_modules(newskills.benchmarks.__path__, "newskills.benchmarks."):
         if not package.ispkg or package.name in NO_CATEGORIES:
             continue
         folder = importlib.import_module(package.name).__path__
         for info in pkgutil.iter_modules(folder, f"{package.name}."):
-            exported_objects += [(info.name, item) for item in exported(importlib.import_module(info.name))]
+            exported_objects += [
+                (info.name, item) for item in exported_benchmarks(importlib.import_module(info.name))
+            ]
     return sorted(exported_objects, key=lambda pair: (pair[1].category, fold(pair[1].name)))
 
 
 def catalog_text() -> str:
     """Return the text of `catalog.jsonl`, one entry a line. Raises ConfigError where two benchmarks share a name."""
     lines, owners = [], dict[str, str]()
-    for module, item in _exports():
+    for module, item in _exported_items():
         for name in dict.fromkeys(map(fold, (item.name, *item.aliases))):
             if owners.setdefault(name, module) != module:
                 raise ConfigError(f"{module} and {owners[name]} both call a benchmark '{name}'.")
-        entry = _entry(module, item) if isinstance(item, Benchmark) else _group_entry(module, item)
+        entry = _benchmark_entry(module, item) if isinstance(item, Benchmark) else _group_entry(module, item)
         lines.append(msgspec.json.encode(entry).decode() + "\n")
     return "".join(lines)
 
 
-def _entry(module: str, benchmark: Benchmark) -> CatalogEntry:
+def _benchmark_entry(module: str, benchmark: Benchmark) -> CatalogEntry:
     return CatalogEntry(
         name=benchmark.name,
         aliases=benchmark.aliases,
@@ -82,11 +84,11 @@ def _entry(module: str, benchmark: Benchmark) -> CatalogEntry:
         evidence=bool(evidence_of(benchmark.name)),
         data=benchmark.data,
         judge=benchmark.judge.model if benchmark.judge else None,
-        keys=tuple(dict.fromkeys(_keys(benchmark))),
+        keys=tuple(dict.fromkeys(_key_variables(benchmark))),
     )
 
 
-def _keys(benchmark: Benchmark) -> Iterator[str]:
+def _key_variables(benchmark: Benchmark) -> Iterator[str]:
     """Yield the variables of the environment that hold a key: for its rows, its usual judge, its tools, its
     service."""
     if any(source.gated for source in benchmark.sources):

@@ -108,7 +108,7 @@ def list_all(category: str | None = None) -> list[CatalogEntry]:
 
     Raises UnknownNameError for a category that is not there.
     """
-    listed = list(entries())
+    listed = list(catalog_entries())
     if category is None:
         return listed
     wanted = fold(category)
@@ -119,7 +119,7 @@ def list_all(category: str | None = None) -> list[CatalogEntry]:
 
 
 @cache
-def entries() -> tuple[CatalogEntry, ...]:
+def catalog_entries() -> tuple[CatalogEntry, ...]:
     """Return all entries; read once, since looking for a name that there is not asks for them several times."""
     with CATALOG.open(encoding="utf-8") as lines:
         rows = map(json.loads, lines)
@@ -162,4 +162,4 @@ def check_passed(entry: CatalogEntry, root: Path) -> bool | None:
 
 @cache
 def _by_name() -> dict[str, CatalogEntry]:
-    return {entry.name: entry for entry in entries()}
+    return {entry.name: entry for entry in catalog_entries()}

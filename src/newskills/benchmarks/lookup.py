@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold, load_attr, load_module
-from newskills.benchmarks.external import data_folders, extra_folders, installed, load_folder
+from newskills.benchmarks.external import data_folders, entry_points_named, extra_folders, load_folder
 from newskills.benchmarks.files.names import is_described, is_file_name
 from newskills.benchmarks.interactive.environments import interactive_benchmark
-from newskills.benchmarks.listing import ENTRY_POINTS, BenchmarkPlaces, CatalogEntry, Extra, entries
+from newskills.benchmarks.listing import ENTRY_POINTS, BenchmarkPlaces, CatalogEntry, Extra, catalog_entries
 from newskills.benchmarks.lm_eval.benchmark import HarnessBenchmark, HarnessGroup
 from newskills.benchmarks.lm_eval.names import is_harness_task
 
@@ -29,7 +29,7 @@ def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
     `NEMO_SKILLS_EXTRA_BENCHMARK_MAP` and `NEMO_SKILLS_EXTRA_DATASETS` are honoured. Raises UnknownNameError,
     ConfigError for a group, a broken file, or a name that stands for two benchmarks.
     """
-    entry = _find(name, extra)
+    entry = _find_benchmark(name, extra)
     if isinstance(entry, Benchmark):
         return entry
     members = [f"{entry.name}.{entry.short(member)}" for member in entry.members]
@@ -39,12 +39,12 @@ def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
 def get_group(name: str, extra: Extra | None = None) -> Group | None:
     """Return the group called `name`, or None where `name` is none. Raises ConfigError as `get_benchmark`."""
     if is_harness_task(name):
-        made = _harness(name, extra)
+        made = _load_harness(name, extra)
         if isinstance(made, HarnessGroup):
             return made
         return None
     try:
-        entry = _find(name, extra)
+        entry = _find_benchmark(name, extra)
     except UnknownNameError:
         return None
     if isinstance(entry, Group):
@@ -52,19 +52,19 @@ def get_group(name: str, extra: Extra | None = None) -> Group | None:
     return None
 
 
-def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
+def expand_benchmarks(name: str, extra: Extra | None = None) -> list[Benchmark]:
     """Return the benchmark called `name`, the members of the group called so, or all benchmarks of a file without a
     group.
 
     Raises as `get_benchmark`.
     """
-    if name.endswith(".py") and len(all_there := exported(load_module(name, "benchmark"))) > 1:
+    if name.endswith(".py") and len(all_there := exported_benchmarks(load_module(name, "benchmark"))) > 1:
         benchmarks = [item for item in all_there if isinstance(item, Benchmark)]
         if len(benchmarks) == len(all_there):
             return benchmarks
-    if is_harness_task(name) and isinstance(several := _harness(name, extra), list):
+    if is_harness_task(name) and isinstance(several := _load_harness(name, extra), list):
         return list(several)
-    entry = _find(name, extra)
+    entry = _find_benchmark(name, extra)
     if isinstance(entry, Group):
         return [member_of(entry, member, extra) for member in entry.members]
     return [entry]
@@ -78,7 +78,7 @@ def place_of(name: str, extra: Extra | None = None) -> str:
     if "::" in name or is_file_name(name) or is_harness_task(name):
         return name
     folders = extra_folders(name, extra)
-    if not folders and not list(_places(name, extra)):
+    if not folders and not list(_places_of_name(name, extra)):
         folders = data_folders(name, extra)
     if folders:
         return str(folders[0])
@@ -96,7 +96,7 @@ def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmar
     if isinstance(group, HarnessGroup):
         own: Benchmark = group.tasks[member]
     else:
-        own = _sibling(group, member) or get_benchmark(_from_home(group, member), extra)
+        own = _sibling_benchmark(group, member) or get_benchmark(_from_home(group, member), extra)
     changes = group.members[member]
     if unknown := sorted(set(changes) - set(Benchmark.__struct_fields__)):
         raise ConfigError(f"The group {group.name} sets '{unknown[0]}' of {member}, which benchmarks do not have.")
@@ -106,9 +106,9 @@ def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmar
     return replace(own, **{"name": name, "aliases": (), "data": data, **changed})
 
 
-def _sibling(group: Group, member: str) -> Benchmark | None:
+def _sibling_benchmark(group: Group, member: str) -> Benchmark | None:
     """Return the benchmark called `member` beside the group; None where there is none."""
-    there = exported(load_module(group.home, "benchmark")) if group.home else []
+    there = exported_benchmarks(load_module(group.home, "benchmark")) if group.home else []
     return next(
         (sibling for sibling in there if isinstance(sibling, Benchmark) and fold(sibling.name) == fold(member)),
         None,
@@ -133,11 +133,11 @@ def _laid_over(own: Any, value: Any) -> Any:
     return replace(judge, **{field: _laid_over(getattr(judge, field, None), new) for field, new in value.items()})
 
 
-def _find(name: str, extra: Extra | None) -> Benchmark | Group:
+def _find_benchmark(name: str, extra: Extra | None) -> Benchmark | Group:
     if isinstance(extra, BenchmarkPlaces) and name in extra.objects:
         return extra.objects[name]
     if is_harness_task(name):
-        made = _harness(name, extra)
+        made = _load_harness(name, extra)
         if isinstance(made, HarnessGroup):
             return made
         if len(made) == 1:
@@ -153,12 +153,12 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
         return load_described(name, extra.words if isinstance(extra, BenchmarkPlaces) else None)
     if (interactive := interactive_benchmark(name)) is not None:
         return interactive
-    places = list(_places(name, extra))
+    places = list(_places_of_name(name, extra))
     if "/" in name and not places:
         return load_folder(Path(name).expanduser())
     places = places or list(_member_places(name, extra)) or list(_data_places(name, extra))
     if not places:
-        names = [name for entry in entries() for name in (entry.name, *entry.aliases)]
+        names = [name for entry in catalog_entries() for name in (entry.name, *entry.aliases)]
         hint = "All of them: ns list benchmarks"
         if "," in name:
             hint = f"Separate several names by blanks: {' '.join(name.split(','))}"
@@ -174,7 +174,7 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
     return match
 
 
-def _harness(name: str, extra: Extra | None) -> list[HarnessBenchmark] | HarnessGroup:
+def _load_harness(name: str, extra: Extra | None) -> list[HarnessBenchmark] | HarnessGroup:
     from newskills.benchmarks.lm_eval.load import load_harness  # most names are of other kinds
 
     return load_harness(name, extra.wishes if isinstance(extra, BenchmarkPlaces) else None)
@@ -185,11 +185,13 @@ class _CatalogItem(NamedTuple):
 
     def load(self) -> Benchmark | Group:
         return next(
-            item for item in exported(load_module(self.entry.module, "benchmark")) if item.name == self.entry.name
+            item
+            for item in exported_benchmarks(load_module(self.entry.module, "benchmark"))
+            if item.name == self.entry.name
         )
 
 
-def exported(module: ModuleType) -> list[Benchmark | Group]:
+def exported_benchmarks(module: ModuleType) -> list[Benchmark | Group]:
     """Return what a benchmark file defines: BENCHMARK or BENCHMARKS, GROUP or GROUPS."""
     exported_objects = [getattr(module, name) for name in ("BENCHMARK", "GROUP") if hasattr(module, name)]
     return [*exported_objects, *getattr(module, "BENCHMARKS", ()), *getattr(module, "GROUPS", ())]
@@ -198,12 +200,14 @@ def exported(module: ModuleType) -> list[Benchmark | Group]:
 def _named_there(name: str) -> Benchmark | Group:
     """Load `where::NAME`: a variable, or the name of one of its benchmarks."""
     where, _, wanted = name.partition("::")
-    named = [item for item in exported(load_module(where, "benchmark")) if fold(item.name) == fold(wanted)]
+    named = [
+        item for item in exported_benchmarks(load_module(where, "benchmark")) if fold(item.name) == fold(wanted)
+    ]
     return _as_benchmark(named[0] if named else load_attr(name, "benchmark"), name)
 
 
 def _from_file(name: str) -> Benchmark | Group:
-    exported_objects = exported(load_module(name, "benchmark"))
+    exported_objects = exported_benchmarks(load_module(name, "benchmark"))
     groups = [item for item in exported_objects if isinstance(item, Group)]
     if len(exported_objects) > 1 and len(groups) != 1:
         names = ", ".join(str(getattr(item, "name", item)) for item in exported_objects)
@@ -211,12 +215,12 @@ def _from_file(name: str) -> Benchmark | Group:
     return _as_benchmark((groups or exported_objects or [None])[0], name)
 
 
-def _places(name: str, extra: Extra | None) -> Iterator[tuple[str, _CatalogItem | Benchmark | Group]]:
+def _places_of_name(name: str, extra: Extra | None) -> Iterator[tuple[str, _CatalogItem | Benchmark | Group]]:
     """Yield every place that knows `name`."""
-    for entry in entries():
+    for entry in catalog_entries():
         if fold(name) in map(fold, (entry.name, *entry.aliases)):
             yield f"the built-in '{entry.name}'", _CatalogItem(entry)
-    for point in installed(ENTRY_POINTS, name):
+    for point in entry_points_named(ENTRY_POINTS, name):
         yield f"the entry point {point.value}", _as_benchmark(point.load(), point.value)
     for folder in extra_folders(name, extra):
         yield f"the folder {folder}", load_folder(folder, name)
@@ -235,7 +239,9 @@ def _member_places(name: str, extra: Extra | None) -> Iterator[tuple[str, Benchm
         return
     for member in group.members:
         # A member called as the group calls it is looked up here again: without an end, where nothing else knows it.
-        if fold(group.short(member)) == fold(rest) and (fold(member) != fold(name) or _sibling(group, member)):
+        if fold(group.short(member)) != fold(rest):
+            continue
+        if fold(member) != fold(name) or _sibling_benchmark(group, member):
             yield f"the group {group.name}", member_of(group, member, extra)
 
 

@@ -23,15 +23,15 @@ _MARKS = (
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
-def embedded(value: Any, name: str) -> Asset:
+def embedded_asset(value: Any, name: str) -> Asset:
     """Return an image or sound that parquet files of the hub hold as `{bytes, path}`. Raises KeyError, ValueError."""
     data = value["bytes"]
     if not isinstance(data, bytes) or not data:
         raise ValueError(f"there are no bytes of {name} in the row")
-    return Asset(_UNSAFE.sub("_", name) + _suffix(data), data)
+    return Asset(_UNSAFE.sub("_", name) + _media_suffix(data), data)
 
 
-def _suffix(data: bytes) -> str:
+def _media_suffix(data: bytes) -> str:
     for mark, suffix in _MARKS:
         if data.startswith(mark):
             return suffix
@@ -44,7 +44,7 @@ def _suffix(data: bytes) -> str:
     return ".bin"
 
 
-def heard(instruction: str, *sounds: Asset | str, seconds: float | None = None) -> list[Row]:
+def audio_messages(instruction: str, *sounds: Asset | str, seconds: float | None = None) -> list[Row]:
     """Return a user message with sound before the text; a sound is an `Asset`, or a path beside the prepared file."""
     entries = [{"path": sound, **({} if seconds is None else {"duration": seconds})} for sound in sounds]
     media: Row = {"audio": entries[0]} if len(entries) == 1 else {"audios": entries}
@@ -60,16 +60,16 @@ def seconds_of(data: bytes) -> float | None:
         return None
 
 
-def spoken(raw: Mapping[str, Any], name: str, instruction: str) -> Row:
+def audio_fields(raw: Mapping[str, Any], name: str, instruction: str) -> Row:
     """Return `messages` and `duration` of a row with an embedded sound in the column `audio`."""
-    sound = embedded(raw["audio"], name)
+    sound = embedded_asset(raw["audio"], name)
     assert sound.data is not None, "an embedded sound has bytes"
     seconds = seconds_of(sound.data)
-    return {"messages": heard(instruction, sound, seconds=seconds), "duration": seconds}
+    return {"messages": audio_messages(instruction, sound, seconds=seconds), "duration": seconds}
 
 
 def sound_in(row: Row) -> Any:
-    """Return the only sound of the messages that `spoken` and `heard` make."""
+    """Return the only sound of the messages that `audio_fields` and `audio_messages` make."""
     return row["messages"][0]["audio"]["path"]
 
 

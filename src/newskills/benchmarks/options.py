@@ -64,7 +64,7 @@ def check_options(benchmarks: Sequence[Benchmark], options_given: Given, command
             )
 
 
-def written(options_given: Given) -> Iterator[tuple[str, ...]]:
+def option_words(options_given: Given) -> Iterator[tuple[str, ...]]:
     """Yield the options as words of the command line."""
     for name, values in options_given.items():
         yield (f"--{name}={','.join(values)}",) if values else (f"--{name}",)
@@ -102,16 +102,16 @@ def rows_changed(meaning: str, change: Change, choices: tuple[str, ...] = (), us
     """Return an option that maps each prepared row by `change`."""
 
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-        row = partial(_changed, change, values, benchmark.row) if benchmark.row else None
+        row = partial(_changed_row, change, values, benchmark.row) if benchmark.row else None
         variants: dict[str, RowMapper] = {
-            name: partial(_changed, change, values, mapper) for name, mapper in benchmark.variants.items()
+            name: partial(_changed_row, change, values, mapper) for name, mapper in benchmark.variants.items()
         }
         return replace(benchmark, row=row, variants=variants, items={})
 
     return Option(meaning=meaning, apply=apply, known=choices, usual=usual)
 
 
-def _changed(change: Change, values: tuple[str, ...], mapper: RowMapper, raw: Row, index: int) -> Row | Drop:
+def _changed_row(change: Change, values: tuple[str, ...], mapper: RowMapper, raw: Row, index: int) -> Row | Drop:
     made = mapper(raw, index)
     assert isinstance(made, dict | Drop), "only for mappings that give one row"
     if isinstance(made, Drop):
@@ -121,7 +121,7 @@ def _changed(change: Change, values: tuple[str, ...], mapper: RowMapper, raw: Ro
 
 def field_set(field: str, meaning: str) -> Option:
     """Return an option that sets `field` in all prepared rows."""
-    return rows_changed(meaning, lambda row, values: {**row, field: one(field, values)})
+    return rows_changed(meaning, lambda row, values: {**row, field: single_value(field, values)})
 
 
 def kept_if(meaning: str, test: Callable[[Row, tuple[str, ...]], bool]) -> Option:
@@ -133,7 +133,7 @@ def first_rows() -> Option:
     """Return an option that keeps only so many rows of each source."""
 
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-        span = (0, number("--max_samples", values))
+        span = (0, whole_number("--max_samples", values))
         return replace(
             benchmark, sources=tuple(replace(source, span=span) for source in benchmark.sources), items={}
         )
@@ -141,22 +141,22 @@ def first_rows() -> Option:
     return Option(meaning="only the first rows of the source", apply=apply)
 
 
-def one(name: str, values: tuple[str, ...]) -> str:
+def single_value(name: str, values: tuple[str, ...]) -> str:
     """Return the value of an option that takes a single one. Raises ConfigError."""
     if len(values) != 1:
         raise ConfigError(f"{name}: expected one value, not {len(values)}.")
     return values[0]
 
 
-def number(name: str, values: tuple[str, ...]) -> int:
+def whole_number(name: str, values: tuple[str, ...]) -> int:
     """Return the whole number that an option is given. Raises ConfigError."""
-    text = one(name, values)
+    text = single_value(name, values)
     if not text.isdecimal():
         raise ConfigError(f"{name}: {text!r} is not a whole number.")
     return int(text)
 
 
-def shown(benchmark: Benchmark) -> list[str]:
+def help_lines(benchmark: Benchmark) -> list[str]:
     """Return the lines of help, one or two for each option."""
     lines = []
     for name, option in benchmark.options.items():

@@ -18,7 +18,7 @@ from msgspec import Struct
 from newskills.base.benchmark import Benchmark, Group, Judge, Source
 from newskills.base.terminal import counted
 from newskills.benchmarks import STATE_MEANING, STATES, State
-from newskills.benchmarks.downloads.patterns import braces
+from newskills.benchmarks.downloads.patterns import expand_braces
 from newskills.benchmarks.evidence import evidence_of
 from newskills.benchmarks.generate_catalog import built_in, built_in_groups
 from newskills.benchmarks.headlines import headline_definition
@@ -39,7 +39,7 @@ disagreements.
 |---|---|---|---|---|---|---|"""
 
 
-def pages() -> dict[str, str]:
+def benchmark_pages() -> dict[str, str]:
     """Return file name → text of every page."""
     families: dict[str, list[Benchmark]] = {}
     for _, benchmark in built_in():
@@ -48,15 +48,15 @@ def pages() -> dict[str, str]:
     made = {}
     for name, members in families.items():
         if len(members) == 1 and members[0].name == name:
-            made[f"{name}.md"] = _page(members[0])
+            made[f"{name}.md"] = _benchmark_page(members[0])
         else:
             made[f"{name}.md"] = _family_page(name, members, groups.get(name))
     made |= {f"{name}.md": _group_page(group) for name, group in groups.items() if name not in families}
-    made["index.md"] = _index(families, groups)
+    made["index.md"] = _index_page(families, groups)
     return made
 
 
-def _index(families: dict[str, list[Benchmark]], groups: dict[str, Group]) -> str:
+def _index_page(families: dict[str, list[Benchmark]], groups: dict[str, Group]) -> str:
     rows = [
         (members[0].category, _family_row(name, members, groups.get(name))) for name, members in families.items()
     ]
@@ -86,22 +86,22 @@ def _index(families: dict[str, list[Benchmark]], groups: dict[str, Group]) -> st
 def _family_row(name: str, members: list[Benchmark], group: Group | None) -> str:
     first = members[0]
     if first.name == name:
-        return f"| [{name}]({name}.md) | {first.title} | {_rows(first)} | {first.licence} |"
+        return f"| [{name}]({name}.md) | {first.title} | {_row_count(first)} | {first.licence} |"
     what = group.title if group else f"{len(members)} tasks"
     return f"| [{name}]({name}.md) | {what} | per task | {first.licence} |"
 
 
-def _page(benchmark: Benchmark) -> str:
+def _benchmark_page(benchmark: Benchmark) -> str:
     lines = [
         f"# {benchmark.name}",
         "",
         f"{benchmark.title}.",
         "",
-        *_facts(benchmark),
+        *_facts_table(benchmark),
         "",
-        *_use(benchmark.name, benchmark.judge),
+        *_usage_example(benchmark.name, benchmark.judge),
     ]
-    lines += [*_options(benchmark), *_traps(benchmark)]
+    lines += [*_options_section(benchmark), *_traps_section(benchmark)]
     return "\n".join(lines) + "\n"
 
 
@@ -110,12 +110,19 @@ def _family_page(name: str, members: list[Benchmark], group: Group | None) -> st
     lines = [f"# {name}", ""]
     if group:
         lines += [f"{group.title}.", "", _score_of(group), ""]
-    lines += [f"{len(members)} benchmarks, named `{name}.<task>`.", "", *_facts(first, members)]
-    lines += ["", *_use(name if group else members[-1].name), *_options(*members), *_traps(*members)]
+    lines += [f"{len(members)} benchmarks, named `{name}.<task>`.", "", *_facts_table(first, members)]
+    lines += [
+        "",
+        *_usage_example(name if group else members[-1].name),
+        *_options_section(*members),
+        *_traps_section(*members),
+    ]
     lines += ["", "## Tasks", "", "| name | what | rows by split | grader | chance |", "|---|---|---|---|---|"]
     for member in members:
         splits = ", ".join(f"{split} {count}" for split, count in member.items.items())
-        lines.append(f"| `{member.name}` | {member.title} | {splits} | {member.grader} | {_chance(member)} |")
+        lines.append(
+            f"| `{member.name}` | {member.title} | {splits} | {member.grader} | {_format_chance(member)} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -128,7 +135,7 @@ def _group_page(group: Group) -> str:
         "",
         _score_of(group),
         "",
-        *_use(group.name, repeated=not own),
+        *_usage_example(group.name, repeated=not own),
         "",
     ]
     lines += ["## Members", "", "| name | differs from the benchmark alone in |", "|---|---|"]
@@ -148,33 +155,33 @@ def _score_of(group: Group) -> str:
     return f"A group of {len(group.members)}: `--benchmarks={group.name}` evaluates all of them. Its score: {how}."
 
 
-def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[str]:
+def _facts_table(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[str]:
     """Yield the table of facts; `family`: all members, where `benchmark` is the first of a family."""
     yield "| | |"
     yield "|---|---|"
     if benchmark.aliases:
         yield f"| also called | {', '.join(f'`{alias}`' for alias in benchmark.aliases)} |"
-    yield f"| source | {_source(benchmark)} |"
-    yield from _states(family or (benchmark,))
+    yield f"| source | {_source_links(benchmark)} |"
+    yield from _source_states(family or (benchmark,))
     if not family:
         for split in benchmark.splits():
             count = benchmark.items.get(split, "not counted")
             yield f"| split `{split}` | {count} rows{' (default)' if split == benchmark.split else ''} |"
     yield f"| licence | {benchmark.licence} |"
-    if figure := agreements().get(benchmark.name.partition(".")[0]):
-        yield f"| beside the official scorer | {_agreement(figure)} |"
+    if figure := stored_agreements().get(benchmark.name.partition(".")[0]):
+        yield f"| beside the official scorer | {_format_agreement(figure)} |"
     yield f"| home | <{benchmark.homepage}> |"
     if benchmark.citation:
         yield f"| paper | {benchmark.citation} |"
-    yield f"| prompt | {_prompt(benchmark)} |"
-    yield f"| other wordings | {_wordings(family or (benchmark,))} |"
+    yield f"| prompt | {_format_prompt(benchmark)} |"
+    yield f"| other wordings | {_other_wordings(family or (benchmark,))} |"
     if not family:
         if benchmark.grader:
             yield f"| grader | `{benchmark.grader}` |"
         if benchmark.judge is not None:
-            yield f"| judge | {_judge(benchmark.judge)}; {_wording(benchmark, benchmark.judge.prompt)} |"
+            yield f"| judge | {_format_judge(benchmark.judge)}; {_wording_note(benchmark, benchmark.judge.prompt)} |"
         yield f"| metric | `{benchmark.metric}` |"
-        yield f"| random guessing | {_chance(benchmark)} |"
+        yield f"| random guessing | {_format_chance(benchmark)} |"
     headlines = {headline_definition(member): None for member in family or (benchmark,)}
     if len(headlines) == 1:
         yield f"| headline | {next(iter(headlines))} |"
@@ -184,13 +191,13 @@ def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[s
         yield f"| needs | `pip install '{benchmark.requires}'` |"
 
 
-def _prompt(benchmark: Benchmark) -> str:
+def _format_prompt(benchmark: Benchmark) -> str:
     if not benchmark.prompt:
         return "the messages of each row"
-    return f"`{benchmark.prompt}`; {_wording(benchmark, benchmark.prompt)}"
+    return f"`{benchmark.prompt}`; {_wording_note(benchmark, benchmark.prompt)}"
 
 
-def _wording(benchmark: Benchmark, prompt: str) -> str:
+def _wording_note(benchmark: Benchmark, prompt: str) -> str:
     """Return whose wording of a prompt is used."""
     for alternatives in entries_for(benchmark.name, [prompt]):
         if alternatives[0].prompt == prompt:
@@ -202,7 +209,7 @@ def _wording(benchmark: Benchmark, prompt: str) -> str:
     return "wording: newskills"
 
 
-def _wordings(members: Sequence[Benchmark]) -> str:
+def _other_wordings(members: Sequence[Benchmark]) -> str:
     """Return what `ns robust_eval` has for the members, or why it has nothing; with the names where it differs among
     them."""
     names_by_text: dict[str, list[str]] = {}
@@ -225,7 +232,7 @@ def _usual_wordings() -> PromptSet:
     return load_prompt_set(USUAL_SET)
 
 
-def _states(members: Sequence[Benchmark]) -> Iterator[str]:
+def _source_states(members: Sequence[Benchmark]) -> Iterator[str]:
     """Yield one line for each state, with the names where it holds for some; then what was compared."""
     states = {member.name: source_state(member) for member in members}
     for state in reversed(STATES):
@@ -263,7 +270,7 @@ class Agreement(Struct):
         return f"{int(self.agreement * 1000) / 10:.1f} %"
 
 
-def _agreement(figure: Agreement) -> str:
+def _format_agreement(figure: Agreement) -> str:
     """Return what was compared, how often both say the same, and why not, where few reasons tell."""
     same = f"{figure.percent()} of {figure.attempts:,} made-up texts get the same score"
     text = f"{figure.compared} ({figure.scorer}): [{same}](../agreement.md)"
@@ -280,12 +287,12 @@ def stored_figures(file: Path) -> dict[str, Agreement]:
 
 
 @cache
-def agreements() -> Mapping[str, Agreement]:
+def stored_agreements() -> Mapping[str, Agreement]:
     """Return the comparisons that docs/agreement.md shows; `python -m tests.agreement --write` writes them."""
     return stored_figures(_AGREEMENT)
 
 
-def _options(*members: Benchmark) -> list[str]:
+def _options_section(*members: Benchmark) -> list[str]:
     """Return the lines that say what `ns prepare_data` takes for the members."""
     options_by_name = {name: option for member in members for name, option in member.options.items()}
     if not options_by_name:
@@ -299,7 +306,7 @@ def _options(*members: Benchmark) -> list[str]:
     return ["", "## Options of prepare_data", "", *lines]
 
 
-def _judge(judge: Judge) -> str:
+def _format_judge(judge: Judge) -> str:
     if judge.model:
         usual = f"`{judge.model}` ({judge.server_type}) unless you name another"
     else:
@@ -307,7 +314,7 @@ def _judge(judge: Judge) -> str:
     return f"[{usual}](../judges.md), prompt `{judge.prompt}`"
 
 
-def _use(name: str, judge: Judge | None = None, *, repeated: bool = True) -> list[str]:
+def _usage_example(name: str, judge: Judge | None = None, *, repeated: bool = True) -> list[str]:
     times = ":4" if repeated else ""
     judged = " --judge_model=JUDGE --judge_server_type=openai" if judge and not judge.model else ""
     return [
@@ -318,7 +325,7 @@ def _use(name: str, judge: Judge | None = None, *, repeated: bool = True) -> lis
     ]
 
 
-def _traps(*members: Benchmark) -> list[str]:
+def _traps_section(*members: Benchmark) -> list[str]:
     """Return the lines of the traps; what holds for few of several members is told with their names."""
     named: dict[str, list[str]] = {}
     for member in members:
@@ -335,40 +342,40 @@ def _traps(*members: Benchmark) -> list[str]:
     return ["", "## Good to know", "", *(f"- {text}" for text in traps)]
 
 
-def _source(benchmark: Benchmark) -> str:
+def _source_links(benchmark: Benchmark) -> str:
     if benchmark.generate_rows is not None:
         return f"generated by {benchmark.generator or 'newskills'}"
     if not benchmark.sources:
         return "a file of yours"
-    return ", ".join(dict.fromkeys(map(_shown, benchmark.sources)))
+    return ", ".join(dict.fromkeys(map(_format_source, benchmark.sources)))
 
 
-def _shown(source: Source) -> str:
+def _format_source(source: Source) -> str:
     if source.hf:
-        names = [name.partition(":")[0] for name in braces(source.hf)]
+        names = [name.partition(":")[0] for name in expand_braces(source.hf)]
         return ", ".join(f"[{name}](https://huggingface.co/datasets/{name})" for name in names)
     if source.github:
         place = f"https://github.com/{source.github}/tree/{source.revision or source.ref}"
         return f"[github.com/{source.github}]({place}): `{source.members}`"
     gated = " (gated)" if source.gated else ""
-    first, *more = braces(source.url)
+    first, *more = expand_braces(source.url)
     shown = f"[{urlsplit(source.url).netloc}{urlsplit(source.url).path}]({first}){gated}"
     if more:
         return f"{shown} ({len(more) + 1} files)"
     return shown
 
 
-def _rows(benchmark: Benchmark) -> int | str:
+def _row_count(benchmark: Benchmark) -> int | str:
     return benchmark.items.get(benchmark.split, "?")
 
 
-def _chance(benchmark: Benchmark) -> str:
+def _format_chance(benchmark: Benchmark) -> str:
     return f"{benchmark.chance:.0%}"
 
 
 def standing_page(others: Mapping[str, Agreement]) -> str:
     """Render the page; `others`: comparisons that docs/agreement.md does not show."""
-    figures = {**others, **agreements()}
+    figures = {**others, **stored_agreements()}
     lines: dict[tuple[str, ...], list[str]] = {}
     for _, benchmark in built_in():
         family = benchmark.name.partition(".")[0]

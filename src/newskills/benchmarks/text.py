@@ -30,7 +30,7 @@ def number_text(value: float | str) -> str:
     return _INTEGRAL.sub(r"\1", _THOUSANDS.sub("", str(value).strip()))
 
 
-def boxed(text: str) -> list[str]:
+def boxed_contents(text: str) -> list[str]:
     r"""Return the contents of all `\boxed{…}` and `\boxed x` in order; a box inside another belongs to the outer
     one."""
     boxes = []
@@ -92,7 +92,7 @@ def shuffled(options: Sequence[str], key: str) -> tuple[list[str], list[int]]:
     return [options[place] for place in places], places
 
 
-def renamed(raw: Row, **names: str) -> Row:
+def rename_columns(raw: Row, **names: str) -> Row:
     """Return the row with some columns under the names that prompts and graders use (`question="problem"`), as texts.
 
     Raises KeyError for a column that is missing, ValueError for one without a value.

@@ -16,7 +16,7 @@ from newskills.benchmarks.evidence import evidence_of
 from newskills.benchmarks.generate_catalog import built_in
 
 
-def unproven() -> Iterator[Benchmark]:
+def unproven_benchmarks() -> Iterator[Benchmark]:
     """Return the benchmarks whose rows nobody prepared; those that nothing is known of come first."""
     open_ones = [benchmark for _, benchmark in built_in() if benchmark.unverified]
     return iter(sorted(open_ones, key=lambda benchmark: (len(evidence_of(benchmark.name)), benchmark.name)))
@@ -25,7 +25,7 @@ def unproven() -> Iterator[Benchmark]:
 def main() -> None:
     """Print the unproven benchmarks, and how many there are of each state."""
     states: Counter[str] = Counter()
-    for benchmark in unproven():
+    for benchmark in unproven_benchmarks():
         state = "schema checked" if evidence_of(benchmark.name) else "not verified"
         states[state] += 1
         sys.stdout.write(f"{state:<14}  {benchmark.name:<32}  {len(evidence_of(benchmark.name))}\n")

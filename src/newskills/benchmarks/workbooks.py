@@ -29,13 +29,13 @@ def workbook_text(name: str, data: bytes) -> str:
     except CalamineError as error:
         raise ValueError(f"{name} is not a workbook: {error}") from error
     parts = [
-        f"Sheet: {title}\n" + "\n".join("\t".join(map(_cell, row)).rstrip() for row in rows)
+        f"Sheet: {title}\n" + "\n".join("\t".join(map(_cell_text, row)).rstrip() for row in rows)
         for title, rows in sheets
     ]
     return f"Workbook: {name}\n\n" + "\n\n".join(parts)
 
 
-def _cell(value: object) -> str:
+def _cell_text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float) and value.is_integer():

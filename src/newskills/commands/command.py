@@ -24,7 +24,7 @@ O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def resolve(function: F | str) -> F:
+def resolve_function(function: F | str) -> F:
     """Return `function`, or the one that `module:function` names."""
     if not isinstance(function, str):
         return function
@@ -61,15 +61,15 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
 
     def main(self, argv: Sequence[str]) -> int:
         """Parse `argv`, show help where asked, and run. Raises NewskillsError."""
-        parsed = self.parsed(argv)
+        parsed = self.parse_words(argv)
         if parsed.help:
-            sys.stdout.write(
-                self.help(full=parsed.help == "all")
-                + (resolve(self.more_help)(parsed.more) if self.more_help else "")
-            )
+            text = self.help(full=parsed.help == "all")
+            if self.more_help:
+                text += resolve_function(self.more_help)(parsed.more)
+            sys.stdout.write(text)
             return 0
         self.check(parsed)
-        work = resolve(self._work)
+        work = resolve_function(self._work)
         keep_imports()
         done = work(parsed)
         if self.run is None:
@@ -83,7 +83,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
             raise TypeError(f"{self.name} has neither run nor result.")
         return work
 
-    def parsed(self, argv: Sequence[str]) -> Parsed[O]:
+    def parse_words(self, argv: Sequence[str]) -> Parsed[O]:
         """Parse `argv`. Raises ConfigError, UnknownNameError."""
         keys = tuple(leaves(self.config)) if self.config else ()
         open_ended = self.more_help is not None
@@ -93,8 +93,8 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
         """Run the command from Python. Raises NewskillsError, also where the command would end non-zero."""
         self.check(parsed)
         if self.result is not None:
-            return resolve(self.result)(parsed)
-        code = resolve(self._work)(parsed)
+            return resolve_function(self.result)(parsed)
+        code = resolve_function(self._work)(parsed)
         if code:
             raise NewskillsError(f"{self.name} ended with exit code {code}.")
         return None
@@ -106,10 +106,10 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
             raise ConfigError(f"ns {self.name} takes no ++ keys, but ++{key}= was given.")
 
     def help(self, *, full: bool = False) -> str:
-        from newskills.commands.table import shown
+        from newskills.commands.table import typed_words
 
         return command_help(
-            shown(self.name),
+            typed_words(self.name),
             self.summary,
             self.options,
             config=self.config,

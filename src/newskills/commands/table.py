@@ -136,7 +136,7 @@ def command_names() -> list[str]:
     return [name for group in GROUPS.values() for name in group]
 
 
-def canonical(name: str) -> str:
+def canonical_name(name: str) -> str:
     """Return the name of a command in either spelling, as the table has it. Raises UnknownNameError."""
     folded = name.replace("-", "_")
     folded = SPELLINGS.get(folded, folded)
@@ -150,7 +150,7 @@ def canonical(name: str) -> str:
 def module_of(name: str) -> str:
     """Return the module of the command called `name`: its room, and the words that are typed."""
     room = next(room for room, commands in GROUPS.items() if name in commands)
-    words = shown(name).split()
+    words = typed_words(name).split()
     if words[0] in APPLICATION_COMMANDS:
         return f"{APPLICATION_COMMANDS[words[0]]}.commands.{words[-1]}"
     if iskeyword(words[-1]):
@@ -160,7 +160,9 @@ def module_of(name: str) -> str:
 
 def one_name(words: list[str]) -> list[str]:
     """Return `words` with the two words of a command made one name. Raises UnknownNameError."""
-    members = FAMILIES.get(words[0].replace("-", "_")) if words else None
+    members = None
+    if words:
+        members = FAMILIES.get(words[0].replace("-", "_"))
     if members is None:
         return words
     if len(words) > 1 and words[1] in members:
@@ -170,17 +172,17 @@ def one_name(words: list[str]) -> list[str]:
     raise UnknownNameError(f"command of ns {words[0]}", words[1] if len(words) > 1 else "", list(members))
 
 
-def shown(name: str) -> str:
+def typed_words(name: str) -> str:
     """Return the words that name a command: two where it belongs to a family."""
     pairs = ((family, word) for family, members in FAMILIES.items() for word in members if members[word] == name)
     return " ".join(next(pairs, (name,)))
 
 
-def overview() -> str:
+def help_page() -> str:
     """Return the page of `ns --help`."""
     lines = ["usage: ns COMMAND [--options] [++key=value …]", ""]
     for title, commands in GROUPS.items():
-        lines += [f"{title}:", *(f"  {shown(name):<26} {summary}" for name, summary in commands.items()), ""]
+        lines += [f"{title}:", *(f"  {typed_words(name):<26} {summary}" for name, summary in commands.items()), ""]
     lines += [
         "ns COMMAND --help shows its options, --help=all also those that few people need;",
         "--explain shows where each value comes from.",

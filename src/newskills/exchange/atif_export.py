@@ -13,7 +13,7 @@ from newskills.base.records import Row
 from newskills.base.store import atomic_write
 from newskills.exchange.atif import trajectory_of
 from newskills.exchange.importers import path_part
-from newskills.run.reporting.results import SEEDED_NAME, BenchmarkResults, discover, read_output
+from newskills.run.reporting.results import SEEDED_NAME, BenchmarkResults, list_results, read_output
 
 _LONGEST_NAME = 120
 _REPORTED_FIELDS = ("outcome", "outcome_cause", "grader", "why", "exit_status", "model_patch")
@@ -24,7 +24,7 @@ def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path
 
     Raises DataError (no results, broken records, a folder that has files), StorageError.
     """
-    folders = [_write_benchmark(result, output_dir, model) for result in discover(results_dir) if result.files]
+    folders = [_write_benchmark(result, output_dir, model) for result in list_results(results_dir) if result.files]
     if not folders:
         raise DataError(f"{results_dir} has no output*.jsonl, so there is nothing to export.")
     return folders

@@ -25,7 +25,7 @@ from newskills.exchange.importers.inspect_logs import FORMAT
 from newskills.exchange.inspect_files import write_log
 from newskills.gateway.form import arguments_of, name_of
 from newskills.run.records.paths import OutputPaths
-from newskills.run.reporting.results import BenchmarkResults, discover, file_parts, read_output
+from newskills.run.reporting.results import BenchmarkResults, file_parts, list_results, read_output
 from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 SCORER = "newskills"
@@ -56,7 +56,7 @@ def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path
 
     Raises DataError (no results, broken records, a log of that name), StorageError.
     """
-    written = [_write_log(result, output_dir, model) for result in discover(results_dir) if result.files]
+    written = [_write_log(result, output_dir, model) for result in list_results(results_dir) if result.files]
     if not written:
         raise DataError(f"{results_dir} has no output*.jsonl, so there is nothing to export.")
     return written

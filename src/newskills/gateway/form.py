@@ -100,7 +100,7 @@ class GatewayProblem(Exception):
         self.message = message.encode("utf-8", "replace").decode()
 
 
-def refuse(sentence: str, code: str | None = None) -> GatewayProblem:
+def bad_request(sentence: str, code: str | None = None) -> GatewayProblem:
     """Return the refusal of a request that cannot be served as it is."""
     return GatewayProblem("request", sentence, status=400, final=True, code=code)
 
@@ -154,23 +154,23 @@ PIECE = 2000
 """Characters of a text in one event."""
 
 
-def pieces(text: str, size: int | None = None) -> Iterator[str]:
+def split_text(text: str, size: int | None = None) -> Iterator[str]:
     """Yield `text` in pieces of `size` characters (PIECE), none where it is empty."""
     size = size or PIECE
     for start in range(0, len(text), size):
         yield text[start : start + size]
 
 
-def event(value: Row, name: str = "") -> bytes:
+def encode_event(value: Row, name: str = "") -> bytes:
     """Return one server-sent event with `value` as JSON. Text of a model cannot break out of it: JSON has no raw line
     breaks."""
-    data = encode(value)
+    data = encode_json(value)
     if name:
         return b"event: %b\ndata: %b\n\n" % (name.encode(), data)
     return b"data: %b\n\n" % data
 
 
-def encode(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """Encode as JSON; lone surrogates, which UTF-8 has no bytes for, become `?`."""
     try:
         return msgspec.json.encode(value)
@@ -184,7 +184,7 @@ def arguments_of(call: Row) -> Row:
     >>> arguments_of({"function": {"arguments": '{"a": 1}'}}), arguments_of({"function": {"arguments": "ls"}})
     ({'a': 1}, {'arguments': 'ls'})
     """
-    text = _function(call).get("arguments") or "{}"
+    text = _called_function(call).get("arguments") or "{}"
     if isinstance(text, dict):
         return text
     try:
@@ -198,18 +198,18 @@ def arguments_of(call: Row) -> Row:
 
 def name_of(call: Row) -> str:
     """Return the name of the called tool."""
-    return str(_function(call).get("name") or "")
+    return str(_called_function(call).get("name") or "")
 
 
 def argument_text(call: Row) -> str:
     """Return the arguments of a call as the model wrote them."""
-    text = _function(call).get("arguments")
+    text = _called_function(call).get("arguments")
     if isinstance(text, str):
         return text
-    return encode(text or {}).decode()
+    return encode_json(text or {}).decode()
 
 
-def _function(call: Row) -> Row:
+def _called_function(call: Row) -> Row:
     """Return the called function; an empty one where a server or a program sent something else."""
     function = call.get("function")
     if isinstance(function, dict):

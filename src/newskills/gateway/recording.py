@@ -25,7 +25,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.records import Message, Reply, ReplyTokens, Row, Usage
 from newskills.base.store import AppendLog, read_rows
-from newskills.gateway.form import arguments_of, encode, name_of
+from newskills.gateway.form import arguments_of, encode_json, name_of
 from newskills.gateway.server import GatewayExchange
 from newskills.gateway.tasks import GatewayTask
 
@@ -157,7 +157,7 @@ class LogRecorder:
             seconds=round(exchange.ended - exchange.began, 3),
             prompt=prompt,
             tools_id=self._tools(exchange.request.tools),
-            sampling=_sampling(exchange),
+            sampling=_sampling_settings(exchange),
             notes=exchange.program.notes,
         )
         if reply is not None:
@@ -179,7 +179,7 @@ class LogRecorder:
         self._file.close()
 
     def _node(self, parent: str, message: Row) -> str:
-        node = _hash([parent, _essence(message)])
+        node = _hash_value([parent, _message_essence(message)])
         if node not in self.log.messages:
             self.log.messages[node] = (parent, message)
             self._append({"kind": "message", "node": node, "parent": parent, "message": message})
@@ -201,14 +201,14 @@ class LogRecorder:
     def _tools(self, tools: list[Row] | None) -> str:
         if not tools:
             return ""
-        tools_id = _hash(tools)
+        tools_id = _hash_value(tools)
         if tools_id not in self.log.tools:
             self.log.tools[tools_id] = tools
             self._append({"kind": "tools", "tools_id": tools_id, "tools": tools})
         return tools_id
 
     def _append(self, line: Any) -> None:
-        self._file.append_line(encode(line) + b"\n")
+        self._file.append_line(encode_json(line) + b"\n")
 
 
 def message_row(message: Message) -> Row:
@@ -227,7 +227,7 @@ def reply_row(reply: Reply) -> Row:
     return row
 
 
-def _essence(message: Row) -> list[Any]:
+def _message_essence(message: Row) -> list[Any]:
     """Return what stays of a message when a program sends it back: reasoning and outer blanks may be lost, and an empty
     text may be none."""
     content = message.get("content") or ""
@@ -242,11 +242,11 @@ def _essence(message: Row) -> list[Any]:
     ]
 
 
-def _hash(value: Sequence[Any]) -> str:
-    return blake2b(encode(value), digest_size=8).hexdigest()
+def _hash_value(value: Sequence[Any]) -> str:
+    return blake2b(encode_json(value), digest_size=8).hexdigest()
 
 
-def _sampling(exchange: GatewayExchange) -> Row:
+def _sampling_settings(exchange: GatewayExchange) -> Row:
     """Return what the request was sampled by, as far as something was said."""
     inference = exchange.request.inference
     names = ("temperature", "top_p", "top_k", "min_p", "random_seed", "tokens_to_generate")

@@ -62,22 +62,22 @@ def route_of(request: HttpRequest) -> Route | None:
     if colon and method in METHODS:
         before, _, model = head.rpartition("/models/")
         operation, stream = METHODS[method]
-        prefix = _prefix(before)
+        prefix = _path_prefix(before)
         if prefix is None or not model:
             return None
         return Route(prefix=prefix, protocol=GEMINI, operation=operation, model=unquote(model), stream=stream)
     for end, (protocol, operation) in PATHS.items():
         if path.endswith(end):
-            prefix = _prefix(path[: -len(end)])
+            prefix = _path_prefix(path[: -len(end)])
             if prefix is None:
                 continue
             if operation == "models":
-                protocol = _asker(request, path)
+                protocol = _protocol_of_client(request, path)
             return Route(prefix=prefix, protocol=protocol, operation=operation)
     return None
 
 
-def _asker(request: HttpRequest, path: str) -> ProgramProtocol:
+def _protocol_of_client(request: HttpRequest, path: str) -> ProgramProtocol:
     """Return the protocol of a program that asks for the list of models."""
     if "anthropic-version" in request.headers:
         return MESSAGES
@@ -86,7 +86,7 @@ def _asker(request: HttpRequest, path: str) -> ProgramProtocol:
     return CHAT
 
 
-def _prefix(path: str) -> str | None:
+def _path_prefix(path: str) -> str | None:
     """Return the first part of a path before the version; None where there is more."""
     parts = [unquote(part) for part in path.split("/") if part]
     if parts and parts[-1] in VERSIONS:
@@ -127,7 +127,9 @@ class SecretTasks:
 
     def task(self, request: HttpRequest, route: Route) -> GatewayTask:
         """Return the task of a request. Raises GatewayProblem: no token, an unknown one, or one of another task."""
-        keys = [*keys_in(request), *([request.headers[IDENTITY]] if IDENTITY in request.headers else [])]
+        keys = list(keys_in(request))
+        if IDENTITY in request.headers:
+            keys.append(request.headers[IDENTITY])
         by_key = [self._tasks[key] for key in keys if key in self._tasks]
         if route.prefix in self._tasks:
             by_key.insert(0, self._tasks[route.prefix])
@@ -156,12 +158,13 @@ class NamedTasks:
     def task(self, request: HttpRequest, route: Route) -> GatewayTask:
         """Return the task of a request, a new one for a new name. Raises GatewayProblem: wrong token, two names."""
         keys = keys_in(request)
-        if self._token and not any(self._fits(key) for key in keys):
+        if self._token and not any(self._is_valid_key(key) for key in keys):
             raise GatewayProblem(
                 "authentication", "This gateway needs its token as the key.", status=401, final=True
             )
         names = {name for key in keys if self._token or ":" in key for name in key.partition(":")[2:] if name}
-        names |= {route.prefix} if route.prefix else set()
+        if route.prefix:
+            names.add(route.prefix)
         if len(names) > 1:
             raise GatewayProblem("permission", "Address and key name different tasks.", status=403, final=True)
         name = names.pop() if names else "default"
@@ -175,7 +178,7 @@ class NamedTasks:
             self.tasks[name] = self._make(name)
         return self.tasks[name]
 
-    def _fits(self, key: str) -> bool:
+    def _is_valid_key(self, key: str) -> bool:
         return hmac.compare_digest(key.partition(":")[0].encode(), self._token.encode())
 
 

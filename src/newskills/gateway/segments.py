@@ -8,6 +8,7 @@ goes on from it, so branches, sub-agents and compacted histories are conversatio
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from msgspec import Struct
 
@@ -33,7 +34,7 @@ class TokenSegment(Struct, frozen=True, kw_only=True):
     logprobs: list[float]
 
 
-def conversations(log: GatewayLog) -> list[Conversation]:
+def read_conversations(log: GatewayLog) -> list[Conversation]:
     """Return the conversations of a log, in the order in which they began to differ."""
     previous: list[int | None] = []
     replies: dict[tuple[str, str], int] = {}
@@ -63,7 +64,7 @@ def conversations(log: GatewayLog) -> list[Conversation]:
 def conversation_rows(log: GatewayLog) -> Iterator[Row]:
     """Yield each conversation as a record, in the form of agents' rollouts."""
     numbers: dict[str, int] = {}
-    for conversation in conversations(log):
+    for conversation in read_conversations(log):
         number = numbers[conversation.task] = numbers.get(conversation.task, -1) + 1
         yield conversation_row(log, conversation, f"{conversation.task}-{number}")
 
@@ -78,10 +79,13 @@ def conversation_row(log: GatewayLog, conversation: Conversation, identity: str)
         if exchange.reply:
             weights[exchange.reply] = int(place >= conversation.new_from)
     steps = list(reversed(list(log.steps(last.reply or last.prompt))))
-    messages = [
-        {**log.messages[node][1], **({"weight": weights[node]} if node in weights else {})} for node in steps
-    ]
-    text = log.messages[last.reply][1].get("content") if last.reply else ""
+    messages = [dict(log.messages[node][1]) for node in steps]
+    for node, message in zip(steps, messages, strict=True):
+        if node in weights:
+            message["weight"] = weights[node]
+    text: Any = ""
+    if last.reply:
+        text = log.messages[last.reply][1].get("content")
     row: Row = {
         "id": identity,
         "task": conversation.task,
@@ -109,7 +113,7 @@ def conversation_row(log: GatewayLog, conversation: Conversation, identity: str)
 def token_segments(log: GatewayLog) -> Iterator[TokenSegment]:
     """Yield what can be trained on without a tokenizer: exchanges whose prompt begins with all that came before, to the
     token, are one segment; where it does not, a new one begins. Exchanges without token ids yield nothing."""
-    for conversation in conversations(log):
+    for conversation in read_conversations(log):
         ids: list[int] = []
         generated: list[bool] = []
         logprobs: list[float] = []

@@ -41,8 +41,8 @@ from newskills.gateway.form import (
     ProgramRequest,
     ReplyHead,
     Served,
-    encode,
-    refuse,
+    bad_request,
+    encode_json,
 )
 from newskills.gateway.routes import Route, SecretTasks, model_list, route_of
 from newskills.gateway.streams import LiveReply
@@ -120,59 +120,63 @@ class Gateway:
         route = route_of(request)
         if route is None:
             if request.path in ("", "/"):
-                return wrong_method(request, "GET") or _json({"newskills": "gateway", "requests": self.requests})
+                return wrong_method(request, "GET") or _json_reply(
+                    {"newskills": "gateway", "requests": self.requests}
+                )
             return error_response(404, f"This gateway has nothing at {request.path[:200]}.")
         if any(name in request.headers for name in BROWSER_HEADERS):
             return error_response(403, "Web pages may not use the gateway.")
         try:
             task = self._tasks.task(request, route)
             if route.operation == "models":
-                return wrong_method(request, "GET") or _json(model_list(route.protocol, task.model.name))
+                return wrong_method(request, "GET") or _json_reply(model_list(route.protocol, task.model.name))
             if (wrong := wrong_method(request, "POST")) is not None:
                 return wrong
-            program = _program(request, route, task)
+            program = _read_program(request, route, task)
             if route.operation == "count":
-                return await self._counted(route.protocol, task, program)
+                return await self._count_request(route.protocol, task, program)
             task.admit()
             self.requests += 1
         except GatewayProblem as problem:
-            return _refused(route.protocol, problem)
-        return await self._reply(route.protocol, task, program)
+            return _problem_response(route.protocol, problem)
+        return await self._reply_to(route.protocol, task, program)
 
-    async def _counted(self, protocol: ProgramProtocol, task: GatewayTask, program: ProgramRequest) -> Response:
+    async def _count_request(
+        self, protocol: ProgramProtocol, task: GatewayTask, program: ProgramRequest
+    ) -> Response:
         request = task.to_send(program)
         counted = None
         if self._count is not None:
             counted = await await_guarded(self._count(request))
         if isinstance(counted, int):
-            return _json(protocol.count(counted))
-        size = len(encode([request.messages, request.tools]))
-        body = encode(protocol.count(max(1, size // BYTES_PER_TOKEN)))
+            return _json_reply(protocol.count(counted))
+        size = len(encode_json([request.messages, request.tools]))
+        body = encode_json(protocol.count(max(1, size // BYTES_PER_TOKEN)))
         return Response(200, body, headers=(("x-newskills-tokens", "estimated"),))
 
-    async def _reply(
+    async def _reply_to(
         self, protocol: ProgramProtocol, task: GatewayTask, program: ProgramRequest
     ) -> Response | ChunkedResponse:
         head = ReplyHead(request=program, task=task.name, number=task.requests, created=int(time.time()))
         live = LiveReply(protocol.stream(head))
-        work = asyncio.create_task(self._ask(protocol, task, head, live))
+        work = asyncio.create_task(self._ask_model(protocol, task, head, live))
         work.add_done_callback(lambda _: live.wake())
         try:
             if program.stream:
                 await live.wait(SILENCE)
                 if not work.done():
-                    return ChunkedResponse(_events(protocol, live, work), content_type=EVENTS)
+                    return ChunkedResponse(_reply_events(protocol, live, work), content_type=EVENTS)
             outcome = await work
         except asyncio.CancelledError:
             work.cancel()
             raise
         if isinstance(outcome, GatewayProblem):
-            return _refused(protocol, outcome)
+            return _problem_response(protocol, outcome)
         if program.stream:
             return Response(200, live.events(), EVENTS, (("Cache-Control", "no-cache"),))
-        return _json(protocol.answer(outcome))
+        return _json_reply(protocol.answer(outcome))
 
-    async def _ask(
+    async def _ask_model(
         self, protocol: ProgramProtocol, task: GatewayTask, head: ReplyHead, live: LiveReply
     ) -> Served | GatewayProblem:
         """Ask the model; record and return what came of it. A program that streams gets parts meanwhile, and the rest
@@ -189,7 +193,9 @@ class Gateway:
             reply.started, reply.ended = reply.started or began, reply.ended or time.time()
             task.book(reply)
         except TimeoutError:
-            problem = refuse(f"This task has used up its limit of {task.limits.seconds:g} seconds.", "task_limit")
+            problem = bad_request(
+                f"This task has used up its limit of {task.limits.seconds:g} seconds.", "task_limit"
+            )
         except ContentFilterError as error:
             reply = Reply(text="", finish_reason="content_filter")
             task.failure = error
@@ -225,7 +231,7 @@ class Gateway:
         return Served(request=program, reply=reply, task=task.name, number=head.number, created=head.created)
 
 
-async def _events(
+async def _reply_events(
     protocol: ProgramProtocol, live: LiveReply, work: asyncio.Task[Served | GatewayProblem]
 ) -> AsyncGenerator[bytes, None]:
     """Yield the events of a reply as they come, and signs of life where none do."""
@@ -253,22 +259,24 @@ def problem_of(error: NewskillsError) -> GatewayProblem:
     if isinstance(error, AuthError):
         return GatewayProblem("server", f"The gateway cannot use its model: {error}", status=502, final=True)
     if isinstance(error, BadRequestError):
-        return GatewayProblem(
-            "request", str(error), status=status if status in (400, 413, 422) else 400, final=True
-        )
+        if status not in (400, 413, 422):
+            status = 400
+        return GatewayProblem("request", str(error), status=status, final=True)
     if isinstance(error, UserError):  # a setting of the program's that the backend cannot honour
         return GatewayProblem("request", str(error), status=400, final=True)
     if status in (503, 529):
         return GatewayProblem("overloaded", str(error), status=status)
     if not error.retryable:
         return GatewayProblem("server", str(error), status=502, final=True)
-    return GatewayProblem("server", str(error), status=status if status and status >= 500 else 502)
+    if status is None or status < 500:
+        status = 502
+    return GatewayProblem("server", str(error), status=status)
 
 
-def _program(request: HttpRequest, route: Route, task: GatewayTask) -> ProgramRequest:
+def _read_program(request: HttpRequest, route: Route, task: GatewayTask) -> ProgramRequest:
     """Read a request; the task remembers why one cannot be read. Raises GatewayProblem."""
     try:
-        program = route.protocol.read(_body(request), route.model, route.stream)
+        program = route.protocol.read(_request_body(request), route.model, route.stream)
     except GatewayProblem as problem:
         task.refusal = problem.message
         raise
@@ -276,20 +284,20 @@ def _program(request: HttpRequest, route: Route, task: GatewayTask) -> ProgramRe
     return program
 
 
-def _refused(protocol: ProgramProtocol, problem: GatewayProblem) -> Response:
+def _problem_response(protocol: ProgramProtocol, problem: GatewayProblem) -> Response:
     headers: list[tuple[str, str]] = []
     if problem.retry_after is not None:
         headers.append(("Retry-After", str(max(1, round(problem.retry_after)))))
     if problem.final:
         headers.append(("x-should-retry", "false"))
-    return Response(problem.status, encode(protocol.error(problem)), headers=headers)
+    return Response(problem.status, encode_json(protocol.error(problem)), headers=headers)
 
 
-def _json(value: Any) -> Response:
-    return Response(200, encode(value))
+def _json_reply(value: Any) -> Response:
+    return Response(200, encode_json(value))
 
 
-def _body(request: HttpRequest) -> Row:
+def _request_body(request: HttpRequest) -> Row:
     """Return the body as an object. Raises GatewayProblem."""
     packed = request.headers.get("content-encoding", "identity").lower()
     data = request.body
@@ -298,7 +306,7 @@ def _body(request: HttpRequest) -> Row:
         try:
             data = unpacker.decompress(data, LARGEST)
         except zlib.error as error:
-            raise refuse(f"The body is not {packed}: {error}.") from error
+            raise bad_request(f"The body is not {packed}: {error}.") from error
         if unpacker.unconsumed_tail:
             raise GatewayProblem("too_large", f"A body has {LARGEST:,} bytes at most.", status=413, final=True)
     elif packed != "identity":
@@ -308,9 +316,9 @@ def _body(request: HttpRequest) -> Row:
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise refuse(f"The body is not JSON: {error}.") from error
+        raise bad_request(f"The body is not JSON: {error}.") from error
     if not isinstance(value, dict):
-        raise refuse("The body is not a JSON object.")
+        raise bad_request("The body is not a JSON object.")
     return value
 
 

@@ -22,7 +22,7 @@ from newskills.gateway.form import (
     ReplyStream,
     argument_text,
     name_of,
-    pieces,
+    split_text,
 )
 
 BlockKind = Literal["text", "reasoning", "call"]
@@ -51,7 +51,7 @@ class ReplyBlock(Struct, kw_only=True, eq=False):
 
     def is_complete(self) -> bool:
         """Return whether the arguments of a call are whole."""
-        return self.content.rstrip().endswith("}") and _object(self.content) is not None
+        return self.content.rstrip().endswith("}") and _parse_object(self.content) is not None
 
 
 class BlockStream:
@@ -79,13 +79,13 @@ class BlockStream:
             self.usage = piece.usage
             return b""
         if not self._waiting and self._is_of_open_call(piece):
-            self._pass(piece)
-            return self._drained()
+            self._pass_native(piece)
+            return self._drain_events()
         self._waiting.append(piece)
         while (free := self._next_free()) is not None:
             self._waiting.remove(free)
-            self._pass(free)
-        return self._drained()
+            self._pass_native(free)
+        return self._drain_events()
 
     def end(self, reply: Reply) -> bytes:
         """Return the events of all that has not been passed on, and the end."""
@@ -93,8 +93,8 @@ class BlockStream:
         self.usage = reply.usage
         if not self._begun:
             for piece in self.thoughts(reply):
-                self._pass(piece)
-        calls = [(call, self._matching(call)) for call in reply.tool_calls or ()]
+                self._pass_native(piece)
+        calls = [(call, self._matching_block(call)) for call in reply.tool_calls or ()]
         for call, block in calls:
             if block is not None:
                 self._complete(block, self.arguments(call))
@@ -109,12 +109,12 @@ class BlockStream:
             self.block("text")
         self.close(reply)
         self.write(self.ending(reply))
-        return self._drained()
+        return self._drain_events()
 
     def fail(self, problem: GatewayProblem) -> bytes:
         """Return the end of a stream whose reply does not come."""
         self.write(self.failure(problem, begun=self._begun))
-        return self._drained()
+        return self._drain_events()
 
     def write(self, data: bytes) -> None:
         """Add events; before the first ones, those that begin a reply."""
@@ -185,7 +185,7 @@ class BlockStream:
     def _is_of_open_call(self, piece: ReplyPiece) -> bool:
         return piece.call is not None and self._open is not None and self._calls.get(piece.call) is self._open
 
-    def _pass(self, piece: ReplyPiece) -> None:
+    def _pass_native(self, piece: ReplyPiece) -> None:
         if piece.native is not None and self.native(piece):
             self._passed["reasoning"].append(piece.reasoning)
             self._passed["text"].append(piece.text)
@@ -228,7 +228,7 @@ class BlockStream:
     def _grow(self, block: ReplyBlock, text: str) -> None:
         if text:
             block.parts.append(text)
-        for piece in pieces(text):
+        for piece in split_text(text):
             self.write(self.growth(block, piece))
 
     def _add(self, kind: Literal["text", "reasoning"], text: str) -> None:
@@ -242,7 +242,7 @@ class BlockStream:
         elif len(passed) < len(whole):
             self._add(kind, whole[len(passed) :])
 
-    def _matching(self, call: Row) -> ReplyBlock | None:
+    def _matching_block(self, call: Row) -> ReplyBlock | None:
         """Return the block in which a call has been passed on, if it has; no other call gets it."""
         for number, block in self._calls.items():
             if block.state != "waiting" and (block.call_id, block.name) == (call.get("id"), name_of(call)):
@@ -253,10 +253,10 @@ class BlockStream:
         passed = block.content
         if block.state == "open" and arguments.startswith(passed):
             self._grow(block, arguments[len(passed) :])
-        elif passed != arguments and _object(passed) != _object(arguments or "{}"):
+        elif passed != arguments and _parse_object(passed) != _parse_object(arguments or "{}"):
             self.differs = True
 
-    def _drained(self) -> bytes:
+    def _drain_events(self) -> bytes:
         data = b"".join(self._events)
         self._events.clear()
         return data
@@ -309,7 +309,7 @@ class LiveReply:
         return True
 
 
-def _object(text: str) -> Any:
+def _parse_object(text: str) -> Any:
     """Return arguments as an object; None where they are none."""
     try:
         value = msgspec.json.decode(text)

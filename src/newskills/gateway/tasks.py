@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, field
 from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Model
 from newskills.base.records import Inference, Message, Reply, Request, Row, TokenPrices
-from newskills.gateway.form import ProgramRequest, ToolChoice, arguments_of, name_of, refuse
+from newskills.gateway.form import ProgramRequest, ToolChoice, arguments_of, bad_request, name_of
 
 SAMPLING = {
     "temperature": "temperature",
@@ -71,7 +71,7 @@ class History:
         self._calls: dict[str, Row] = {}
         self._messages: dict[str, Row] = {}
 
-    def keep(self, reply: Reply) -> None:
+    def keep_reply(self, reply: Reply) -> None:
         """Keep a reply, to which missing identities of calls are added; what is no call of a tool is left out."""
         calls = [call for call in reply.tool_calls or () if isinstance(call, dict) and name_of(call)]
         reply.tool_calls = calls or None
@@ -81,25 +81,26 @@ class History:
             self._calls[str(call["id"])] = call
         raw = reply.raw_message
         if raw is not None and isinstance(raw.get("content"), list):
-            self._messages[_identity(reply.text, reply.tool_calls)] = raw
+            self._messages[_reply_identity(reply.text, reply.tool_calls)] = raw
 
-    def restored(self, messages: list[Message], *, blocks: bool) -> list[Message]:
+    def restore_calls(self, messages: list[Message], *, blocks: bool) -> list[Message]:
         """Return `messages` with the model's own calls; with `blocks` also its own content."""
         return [
-            self._restored(message, blocks) if message.role == "assistant" else message for message in messages
+            self._restore_message(message, blocks) if message.role == "assistant" else message
+            for message in messages
         ]
 
-    def _restored(self, message: Message, blocks: bool) -> Message:
-        calls = [self._call(call) for call in message.tool_calls or ()] or None
+    def _restore_message(self, message: Message, blocks: bool) -> Message:
+        calls = [self._original_call(call) for call in message.tool_calls or ()] or None
         if calls != message.tool_calls:
             message = msgspec.structs.replace(message, tool_calls=calls)
         if blocks and isinstance(message.content, str | None):
-            raw = self._messages.get(_identity(message.content or "", calls))
+            raw = self._messages.get(_reply_identity(message.content or "", calls))
             if raw is not None:
                 return msgspec.structs.replace(message, content=raw["content"])
         return message
 
-    def _call(self, call: Row) -> Row:
+    def _original_call(self, call: Row) -> Row:
         """Return the call as the model made it, where the program has not changed it."""
         kept = self._calls.get(str(call.get("id")))
         if kept is not None and _same_call(call, kept):
@@ -111,7 +112,7 @@ def _same_call(call: Row, kept: Row) -> bool:
     return name_of(call) == name_of(kept) and arguments_of(call) == arguments_of(kept)
 
 
-def _identity(text: str, calls: list[Row] | None) -> str:
+def _reply_identity(text: str, calls: list[Row] | None) -> str:
     return "\0".join([text.strip(), *(str(call.get("id")) for call in calls or ())])
 
 
@@ -164,7 +165,7 @@ class GatewayTask(Struct, kw_only=True, eq=False):
             if limit and value >= limit:
                 self.refusals += 1
                 self.exhausted = name
-                raise refuse(f"This task has used up its limit of {limit:g} {name}.", code="task_limit")
+                raise bad_request(f"This task has used up its limit of {limit:g} {name}.", code="task_limit")
         self.requests += 1
 
     @property
@@ -181,7 +182,7 @@ class GatewayTask(Struct, kw_only=True, eq=False):
         choice = program.choice if program.tools else ToolChoice()
         return msgspec.structs.replace(
             run,
-            messages=self.history.restored(program.messages, blocks=self.backend.blocks),
+            messages=self.history.restore_calls(program.messages, blocks=self.backend.blocks),
             tools=self.tools,
             stop=[*run.stop, *program.stop],
             response_format=program.response_format or run.response_format,
@@ -196,7 +197,7 @@ class GatewayTask(Struct, kw_only=True, eq=False):
         self.tokens += reply.usage.output_tokens or 0
         self.cost += self.prices.cost(reply.usage)
         self.failure = None
-        self.history.keep(reply)
+        self.history.keep_reply(reply)
         if self.keeps_replies:
             self.replies.append(reply)
 

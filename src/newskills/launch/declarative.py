@@ -133,7 +133,7 @@ class Pipeline:
         for those who place work themselves. Raises NewskillsError, also where a job of this machine fails.
         """
         submission = self.submission(dry_run=dry_run, log_dir=log_dir, sequential=sequential)
-        return (submit or _submit)(submission)
+        return (submit or _submit_and_wait)(submission)
 
     def submission(
         self, *, dry_run: bool = False, log_dir: str | None = None, sequential: bool = False
@@ -156,10 +156,10 @@ class Pipeline:
         )
 
 
-def _submit(submission: Submission) -> Experiment:
+def _submit_and_wait(submission: Submission) -> Experiment:
     """Submit, and wait for the jobs where they run on this machine. Raises NewskillsError, also where one of those jobs
     fails."""
-    from newskills.launch.submit import SubmitOptions, executor_of, submit
+    from newskills.launch.submit import SubmitOptions, executor_of, submit_pipeline
 
     options = SubmitOptions(
         log_dir=submission.log_dir,
@@ -168,7 +168,7 @@ def _submit(submission: Submission) -> Experiment:
         skip_hf_home_check=submission.skip_hf_home_check,
     )
     environ = submission.environ
-    experiment = submit(submission.pipeline, submission.cluster, environ, options, say=_print_note)
+    experiment = submit_pipeline(submission.pipeline, submission.cluster, environ, options, say=_print_note)
     executor = executor_of(experiment, environ)
     if isinstance(executor, AttendedExecutor) and not submission.dry_run:
         states = executor.wait(list(experiment.handles))
@@ -210,7 +210,7 @@ class _Compiler:
         name, groups = _job_name(job), _job_groups(job)
         if name in self.before:
             raise ConfigError(f"Two jobs have the name '{name}'.")
-        listeners = _components(groups, name)
+        listeners = _components_by_serial(groups, name)
         depends_on, run_after = self.dependencies(job, name)
         folders = dict.fromkeys(group.log_dir for group in groups if group.log_dir is not None)
         if len(folders) > 1:
@@ -314,7 +314,9 @@ def _command_workdir(command: Command) -> str | None:
         raise ConfigError(f"Command '{command.name}' cannot both avoid and force the packaged code.")
     if command.force_nemo_run_code:
         return None
-    return command.workdir or ("/" if command.avoid_nemo_run_code else None)
+    if not command.workdir and command.avoid_nemo_run_code:
+        return "/"
+    return command.workdir or None
 
 
 def _group_hardware(group: CommandGroup) -> HardwareConfig:
@@ -325,7 +327,7 @@ def _group_hardware(group: CommandGroup) -> HardwareConfig:
     )
 
 
-def _components(groups: Sequence[CommandGroup], job: str) -> dict[int, tuple[str, bool]]:
+def _components_by_serial(groups: Sequence[CommandGroup], job: str) -> dict[int, tuple[str, bool]]:
     components: dict[int, tuple[str, bool]] = {}
     names: set[str] = set()
     for group in groups:

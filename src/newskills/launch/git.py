@@ -34,7 +34,7 @@ class GitCommit(Struct, frozen=True, kw_only=True):
     uncommitted: tuple[str, ...]
     untracked: frozenset[str] = frozenset()
 
-    def others(self, folders: Sequence[str]) -> list[str]:
+    def uncommitted_files_in(self, folders: Sequence[str]) -> list[str]:
         """Return files in those folders that are not committed, also ignored ones."""
         pathspecs = [f":(literal){folder}" for folder in folders]
         if pathspecs:
@@ -79,7 +79,7 @@ def read_commit(root: Path) -> GitCommit:
     )
 
 
-def extract(commit: GitCommit, target: Path) -> None:
+def extract_commit(commit: GitCommit, target: Path) -> None:
     """Write the committed files below `target`. Raises StorageError."""
     target.mkdir(parents=True, exist_ok=True)
     archive = subprocess.Popen(

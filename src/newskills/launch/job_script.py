@@ -61,7 +61,7 @@ class _CommandContext(Struct, frozen=True, kw_only=True):
         return [word for word in (*script.argv, *script.env.values()) if isinstance(word, Ref)]
 
 
-def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]:
+def render_scripts(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]:
     """Return file name → text: `job.sh`, `plan.json`, the job's own files, and `<command>.sh` (with
     `<command>.setup.sh`).
 
@@ -75,7 +75,7 @@ def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]
         for command in group.commands
     ]
     for scene in scenes:
-        _check(scene)
+        _check_command(scene)
     texts = {
         "job.sh": _job_text(job, scenes, folder, place),
         "plan.json": msgspec.json.format(
@@ -102,7 +102,7 @@ def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]
     return texts
 
 
-def _check(scene: _CommandContext) -> None:
+def _check_command(scene: _CommandContext) -> None:
     job, command = scene.job, scene.command
     here = f"Command '{command.name}' of job '{job.name}'"
     if not is_file_name(command.name):
@@ -133,8 +133,8 @@ def _job_text(job: Job, scenes: Sequence[_CommandContext], folder: JobFolder, pl
         *_OLD_BASH.splitlines(),
         "set -u",
         "",
-        f"job_folder={quote(folder.path)}",
-        f"job_logs={quote(folder.logs)}",
+        f"job_folder={quote_for_bash(folder.path)}",
+        f"job_logs={quote_for_bash(folder.logs)}",
         "",
     ]
     if prologue := place.prologue(job, folder):
@@ -176,7 +176,7 @@ def _command_text(scene: _CommandContext) -> str:
         parts.append("\n".join(inside) + "\n")
     parts += _export_lines(scene, [(name, word) for name, word in script.env.items() if isinstance(word, str)])
     if workdir := scene.place.workdir(command, folder):
-        parts.append(f"cd -- {quote(workdir)} || exit 1\n")
+        parts.append(f"cd -- {quote_for_bash(workdir)} || exit 1\n")
     if script.setup:
         parts.append(read_bash_resource("setup") + "\nset_up\n")
     if script.port is not None:
@@ -208,13 +208,17 @@ def _script_head(scene: _CommandContext) -> str:
     lines += [
         "set -u",
         "",
-        f"job_folder={quote(scene.folder.path)}",
-        f"job_logs={quote(scene.folder.logs)}",
+        f"job_folder={quote_for_bash(scene.folder.path)}",
+        f"job_logs={quote_for_bash(scene.folder.logs)}",
         f"job_command={command.name}",
     ]
-    exports = [f"export {name}={quote(value)}" for name, value in sorted(scene.place.environment(command).items())]
-    export_lines = ["", *exports] if exports else []
-    return "\n".join(lines + export_lines) + "\n"
+    exports = [
+        f"export {name}={quote_for_bash(value)}"
+        for name, value in sorted(scene.place.environment(command).items())
+    ]
+    if exports:
+        lines += ["", *exports]
+    return "\n".join(lines) + "\n"
 
 
 def _port_lines(scene: _CommandContext) -> str:
@@ -253,9 +257,12 @@ def _wait_lines(scene: _CommandContext) -> list[str]:
         lines.append(f"{scene.variables[component]}_{attribute}={value}\n")
     others = dict.fromkeys(name for name, attribute in refs if name != own and attribute not in LOCAL)
     waits = [_await_line(scene, component) + _remember_line(scene, component) for component in others]
-    variable_lines = ["".join(lines)] if lines else []
-    await_lines = [read_bash_resource("await"), "\n".join(waits)] if waits else []
-    return variable_lines + await_lines
+    sections = []
+    if lines:
+        sections.append("".join(lines))
+    if waits:
+        sections += [read_bash_resource("await"), "\n".join(waits)]
+    return sections
 
 
 def _await_line(scene: _CommandContext, component: str) -> str:
@@ -263,8 +270,10 @@ def _await_line(scene: _CommandContext, component: str) -> str:
     if ready is None:
         return f"await {component} {PORT_PATIENCE:.0f}\n"
     status = "'[1-4]??'" if ready.any_answer else "200"
-    offset = f" {ready.offset}" if ready.offset else ""
-    return f"await {component} {ready.patience:.0f} {quote(ready.path)} {status}{offset}\n"
+    line = f"await {component} {ready.patience:.0f} {quote_for_bash(ready.path)} {status}"
+    if ready.offset:
+        line += f" {ready.offset}"
+    return f"{line}\n"
 
 
 def _remember_line(scene: _CommandContext, component: str, *, meets: bool = False) -> str:
@@ -290,17 +299,17 @@ def _quoted_text(scene: _CommandContext, word: Word) -> str:
     if isinstance(word, Ref):
         name = f"{scene.variables[word.component]}_{word.attribute}"
         return _quoted_word(Variable(name, scene.with_code(word.before), scene.with_code(word.after)))
-    return quote(scene.with_code(word))
+    return quote_for_bash(scene.with_code(word))
 
 
 def _quoted_word(word: str | Variable) -> str:
     if isinstance(word, str):
-        return quote(word)
-    around = [quote(text) if text else "" for text in (word.before, word.after)]
+        return quote_for_bash(word)
+    around = [quote_for_bash(text) if text else "" for text in (word.before, word.after)]
     return f'{around[0]}"${word.name}"{around[1]}'
 
 
-def quote(text: str) -> str:
+def quote_for_bash(text: str) -> str:
     """Quote `text` as one word of bash that means exactly this text. Raises ConfigError for a NUL, which no argv
     holds."""
     if "\0" in text:

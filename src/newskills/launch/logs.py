@@ -55,15 +55,16 @@ def log_files(experiment: Experiment, job: str | None, command: str | None) -> l
         raise ConfigError(
             f"No job of '{experiment.id}' has a command '{command}'{suggest(command, command_names)}"
         )
-    names = [(job, name) for job in jobs for name in (*job.commands, JOB_LOG) if command in (None, name)]
-    return [
-        (
-            "/".join(([job.name] if len(jobs) > 1 else []) + ([name] if command is None else [])),
-            _log_patterns(job, name),
-        )
-        for job, name in names
-        if name in job.commands or name == JOB_LOG
-    ]
+    names = [(record, name) for record in jobs for name in (*record.commands, JOB_LOG) if command in (None, name)]
+    files = []
+    for record, name in names:
+        label = []
+        if len(jobs) > 1:
+            label.append(record.name)
+        if command is None:
+            label.append(name)
+        files.append(("/".join(label), _log_patterns(record, name)))
+    return files
 
 
 def chosen_jobs(experiment: Experiment, job: str | None) -> list[JobRecord]:
@@ -77,7 +78,7 @@ def chosen_jobs(experiment: Experiment, job: str | None) -> list[JobRecord]:
 
 def read_logs(shell: Shell, files: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield the lines of all the files, one file after the other, each line with its label in front."""
-    script = _FOUND + "".join(_piece(_CAT, label, path) for label, path in files)
+    script = _FOUND + "".join(_format_piece(_CAT, label, path) for label, path in files)
     with shell.converse(script) as process:
         yield from _read_lines(process)
 
@@ -88,7 +89,7 @@ def follow_logs(shell: Shell, files: Sequence[tuple[str, str]], over: Callable[[
 
     Files may appear later. What `over` raises is raised here at the end.
     """
-    script = _FOUND + _FOLLOW + "".join(_piece(_TAIL, label, path) for label, path in files)
+    script = _FOUND + _FOLLOW + "".join(_format_piece(_TAIL, label, path) for label, path in files)
     left = threading.Event()
     with ThreadPoolExecutor(1) as thread, shell.converse(script + 'wait "${tails[@]}"\n') as process:
 
@@ -120,7 +121,7 @@ def _read_lines(process: Popen[bytes]) -> Iterator[str]:
         yield clean_line(line.decode(errors="replace").removesuffix("\n"))
 
 
-def _piece(pattern: str, label: str, paths: str) -> str:
+def _format_piece(pattern: str, label: str, paths: str) -> str:
     return pattern.format(paths=paths, label=_sed_label(label))
 
 

@@ -47,15 +47,15 @@ class OutputClaims:
         self._files = [records.folder / ".outputs" / name for name in names]
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock_folders(self) -> Iterator[None]:
         """Lock the folders of outputs, so that other submissions into them wait. Raises StorageError."""
         with contextlib.ExitStack() as stack:
-            files = () if self._read_only else self._files
-            for file in files:
-                stack.enter_context(waiting_lock(file.with_name(f"{file.name}.lock"), "A folder of outputs"))
+            if not self._read_only:
+                for file in self._files:
+                    stack.enter_context(waiting_lock(file.with_name(f"{file.name}.lock"), "A folder of outputs"))
             yield
 
-    def busy(self, look: Look) -> dict[str, UnfinishedJob]:
+    def busy_files(self, look: Look) -> dict[str, UnfinishedJob]:
         """Return path → the job that already makes it. Raises NewskillsError."""
         busy_outputs: dict[str, UnfinishedJob] = {}
         ended: set[str] = set()
@@ -78,12 +78,13 @@ class OutputClaims:
     def add(self, experiment: str) -> None:
         """Add the claim of `experiment` to the files. Raises StorageError."""
         for file in self._files:
-            _write(file, [*_file_words(file), experiment])
+            _write_names(file, [*_file_words(file), experiment])
 
     def _forget(self, names: Collection[str]) -> None:
-        files = self._files if names and not self._read_only else ()
-        for file in files:
-            _write(file, [name for name in _file_words(file) if name not in names])
+        if not names or self._read_only:
+            return
+        for file in self._files:
+            _write_names(file, [name for name in _file_words(file) if name not in names])
 
 
 def remaining_jobs(pipeline: Pipeline, busy: Mapping[str, UnfinishedJob]) -> RemainingJobs:
@@ -116,6 +117,6 @@ def _file_words(file: Path) -> list[str]:
         return []
 
 
-def _write(file: Path, names: Collection[str]) -> None:
+def _write_names(file: Path, names: Collection[str]) -> None:
     with atomic_write(file) as out:
         out.write("".join(f"{name}\n" for name in names).encode())

@@ -22,9 +22,10 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, StorageError, storage_error, suggest
 from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_folders, library_source
 from newskills.base.plan import Pipeline
+from newskills.base.terminal import counted
 from newskills.launch.clusters.config import ClusterConfig, environment_setting
 from newskills.launch.clusters.mounts import CODE, clean_path, is_inside
-from newskills.launch.git import GitCommit, extract, read_commit, repository_of
+from newskills.launch.git import GitCommit, extract_commit, read_commit, repository_of
 from newskills.launch.machines.shell import Shell
 
 MAX_SHOWN_FILES = 10
@@ -122,11 +123,14 @@ def make_package(
     repository = None
     if not _is_switched_on("FORCE_PATTERN_PACKAGER", environ):
         repository = repository_of(folder)
-    commit = read_commit(repository) if repository else None
+    commit = None
+    if repository:
+        commit = read_commit(repository)
     if in_place(cluster):
         return _package_record(str(repository or folder), "", commit), PackageContent()
-    data = () if commit is None else tuple(_uncommitted_data(commit))
+    data: tuple[str, ...] = ()
     if commit is not None:
+        data = tuple(_uncommitted_data(commit))
         allowed = options.allow_uncommitted or _is_switched_on("DISABLE_UNCOMMITTED_CHANGES_CHECK", environ)
         _check_committed(commit, data, allowed, say)
     content = _package_content(commit, data, options, environ)
@@ -183,16 +187,15 @@ def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, sa
         name for name in commit.uncommitted if name not in data and not _is_ours(name, committed_files)
     )
     new = tuple(name for name in differing if name in commit.untracked)
-    if new:
-        files = f"{len(new)} new files are" if len(new) > 1 else "1 new file is"
-        pronoun = "them" if len(new) > 1 else "it"
-        say(f"{files} not packaged, since git does not track {pronoun}: {_list_names(new)}")
+    if len(new) == 1:
+        say(f"1 new file is not packaged, since git does not track it: {_list_names(new)}")
+    elif new:
+        say(f"{len(new)} new files are not packaged, since git does not track them: {_list_names(new)}")
     changed = tuple(name for name in differing if name not in commit.untracked)
     if not changed:
         return
-    files = f"{len(changed)} files" if len(changed) > 1 else "1 file"
     verb = "are" if len(changed) > 1 else "is"
-    what = f"{files} of {commit.root} {verb} not committed: {_list_names(changed)}"
+    what = f"{counted(len(changed), 'file')} of {commit.root} {verb} not committed: {_list_names(changed)}"
     if not allowed:
         raise ConfigError(
             f"Jobs get the last commit ({commit.commit[:12]}), and {what}.",
@@ -222,7 +225,7 @@ def _uncommitted_data(commit: GitCommit) -> list[str]:
     """
     places = {name for name in DATA_FOLDERS if (commit.root / name).is_dir()}
     places |= {place for name in commit.files if (place := _data_folder(name))}
-    names = {*commit.others(sorted(places)), *commit.uncommitted}
+    names = {*commit.uncommitted_files_in(sorted(places)), *commit.uncommitted}
     return sorted(
         name for name in names if name.endswith(".jsonl") and _data_folder(name) and _is_uncommitted(commit, name)
     )
@@ -247,11 +250,10 @@ def _is_uncommitted(commit: GitCommit, name: str) -> bool:
 def _package_content(
     commit: GitCommit | None, data: tuple[str, ...], options: PackageOptions, environ: Mapping[str, str]
 ) -> PackageContent:
-    trees = [("", commit)] if commit is not None else []
+    trees, top = [], set[str]()
     if commit is not None:
+        trees.append(("", commit))
         top = {name.split("/", 1)[0] for name in commit.files}
-    else:
-        top = set()
     for name, path in options.repositories.items():
         root = repository_of(path)
         if root is None:
@@ -262,12 +264,12 @@ def _package_content(
     own: dict[str, Path] = {}
     links: dict[str, str] = {}
     for name, folder in _own_packages().items():
-        installed = commit is None or _is_switched_on("FORCE_INSTALLED_PACKAGE", environ)
-        held = "" if commit is None or installed else _package_place(commit, name)
-        if held:
+        if commit is None or _is_switched_on("FORCE_INSTALLED_PACKAGE", environ):
+            own[name] = folder
+        elif held := _package_place(commit, name):
             if held != name:
                 links[name] = held
-        elif name in top and not installed:
+        elif name in top:
             raise ConfigError(f"The repository has a folder '{name}', which would hide the package of that name.")
         else:
             own[name] = folder
@@ -337,9 +339,10 @@ def _build_tree(content: PackageContent, tree: Path) -> None:
     try:
         tree.mkdir(mode=0o755)
         for prefix, commit in content.committed:
-            extract(commit, tree / prefix)
-            names = () if prefix else content.data
-            for name in names:
+            extract_commit(commit, tree / prefix)
+            if prefix:
+                continue
+            for name in content.data:
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(commit.root / name, tree / name)
         for own, place in content.links.items():

@@ -44,7 +44,9 @@ class Site(Struct, frozen=True, kw_only=True):
 
     def job_folder(self, job: Job) -> JobFolder:
         path = f"{self.folder}/{job.name}"
-        logs = job.log_dir or (f"{self.log_dir}/{job.name}" if self.log_dir else f"{path}/logs")
+        logs = job.log_dir
+        if not logs:
+            logs = f"{self.log_dir}/{job.name}" if self.log_dir else f"{path}/logs"
         return JobFolder(path=path, logs=logs, code=self.code)
 
 

@@ -61,7 +61,7 @@ class RayClusterError(Exception):
     """The cluster cannot do its work; the text says why."""
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ray_node", description="Run a command inside a Ray cluster.")
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--rank", type=int, required=True, help="rank of this node; 0 runs the command")
@@ -77,8 +77,8 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node's part; return the exit code: COMMAND's, or 1 where the cluster broke."""
-    options = parse(argv)
-    signal.signal(signal.SIGTERM, _stop)
+    options = parse_arguments(argv)
+    signal.signal(signal.SIGTERM, _exit_on_signal)
     until = time.monotonic() + options.patience
     try:
         if options.rank == 0:
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
+def _exit_on_signal(number: int, frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(128 + number)
 
@@ -119,7 +119,7 @@ def _run_command(
         with _run_ray(*head, *_resource_options(options), *_client_port()) as ray:
             if _await_nodes(f"{address}:{port}", options.nodes, until, ray):
                 _print_note(f"{options.nodes} nodes have joined {address}:{port}")
-                return _run(options.command, f"{address}:{port}", ray, connections)
+                return _await_command(options.command, f"{address}:{port}", ray, connections)
         if left:
             _print_note("rank 0: Ray ended as it started; it is started again")
     raise RayClusterError("Ray's head does not start")
@@ -161,7 +161,7 @@ def _resource_options(options: argparse.Namespace) -> list[str]:
     return []
 
 
-def _run(
+def _await_command(
     command: Sequence[str], address: str, ray: subprocess.Popen[bytes], connections: Sequence[socket.socket]
 ) -> int:
     process = subprocess.Popen(command, env={**os.environ, "RAY_ADDRESS": address})

@@ -59,7 +59,7 @@ class JobState(Struct, frozen=True, kw_only=True):
         return self.exit_code or 1
 
 
-def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[JobState]:
+def experiment_states(experiment: Experiment, executor: Executor, shell: Shell) -> list[JobState]:
     """Return the states of all jobs of the experiment, in order. Raises RemoteError."""
     state_of_handle = executor.state(list(experiment.handles))
     marks = _read_marks(shell, [job.folder for job in experiment.jobs])
@@ -70,19 +70,13 @@ def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[Job
             state = state_of_handle.get(job.handle, "unknown")
         else:
             state = NOT_SUBMITTED
-        over = has_ended(state)
-        exit_code = int(code) if over and code.isdigit() else None
-        why = rest.partition(" ")[2] if over else ""
-        until = ended if over else now
-        job_states.append(
-            JobState(
-                job=job,
-                state=state,
-                exit_code=exit_code,
-                why=why,
-                seconds=_seconds(started, until),
-            )
-        )
+        exit_code, why, until = None, "", now
+        if has_ended(state):
+            why, until = rest.partition(" ")[2], ended
+            if code.isdigit():
+                exit_code = int(code)
+        seconds = _seconds_between(started, until)
+        job_states.append(JobState(job=job, state=state, exit_code=exit_code, why=why, seconds=seconds))
     return job_states
 
 
@@ -95,7 +89,7 @@ class JobWatch:
         self._executor, self._shell = executor, shell
         self._asked = -math.inf
 
-    def over(self) -> bool:
+    def all_ended(self) -> bool:
         """Return whether all jobs have ended; False without asking the executor where it was asked shortly before.
         Raises RemoteError."""
         if all(self._shell.exists(self._marks)):
@@ -123,17 +117,20 @@ def _read_marks(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, st
 def _read_marks_once(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """Read marks once; empty where a file vanished between two looks, as when a job begins its next life."""
     lines = shell.run(["bash", "-c", _LOOK, "bash", *folders]).out.split("\n")[:-1]
-    heads, (now, *times) = [line.partition("|") for line in lines[: len(folders)]], lines[len(folders) :] or [""]
+    heads = [line.partition("|") for line in lines[: len(folders)]]
+    now, *times = lines[len(folders) :] or [""]
     if len(times) != sum(len(flags) for flags, _, _ in heads):
         return []
     left = iter(times)
-    return [
-        (next(left) if "s" in flags else "", next(left) if "e" in flags else "", now, mark)
-        for flags, _, mark in heads
-    ]
+    marks = []
+    for flags, _, mark in heads:
+        started = next(left) if "s" in flags else ""
+        ended = next(left) if "e" in flags else ""
+        marks.append((started, ended, now, mark))
+    return marks
 
 
-def _seconds(start: str, end: str) -> float | None:
+def _seconds_between(start: str, end: str) -> float | None:
     if not start or not end:
         return None
     return max(0.0, float(end.replace(",", ".")) - float(start.replace(",", ".")))

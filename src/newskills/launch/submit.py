@@ -20,7 +20,7 @@ from newskills.launch.machines.ssh import Shell, shell_of
 from newskills.launch.output_claims import OutputClaims, RemainingJobs, remaining_jobs
 from newskills.launch.package import Package, PackageOptions, check_named, in_place, make_package
 from newskills.launch.place import JobFinder, PendingJob, PipelineSubmitter, Site
-from newskills.launch.validate import check
+from newskills.launch.validate import check_pipeline
 
 
 class SubmitOptions(Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class _SubmissionContext(Struct, frozen=True):
     root: str
 
 
-def submit(
+def submit_pipeline(
     pipeline: Pipeline,
     cluster: ClusterConfig,
     environ: Mapping[str, str],
@@ -71,7 +71,7 @@ def submit(
     comes back, with jobs that have no handles; nothing is written, copied or started, here or elsewhere.
     Raises NewskillsError.
     """
-    check(pipeline, cluster, environ, skip_hf_home_check=options.skip_hf_home_check)
+    check_pipeline(pipeline, cluster, environ, skip_hf_home_check=options.skip_hf_home_check)
     job_variables(cluster, environ, say=say)
     root = job_root(cluster, environ)
     context = _SubmissionContext(
@@ -85,7 +85,7 @@ def submit(
     site = site_of(cluster, environ, name=pipeline.name, folder=folder, code=code.path, log_dir=options.log_dir)
     executor = make_executor(site)
     outputs = OutputClaims(context.records, pipeline, read_only=options.dry_run)
-    with outputs.locked():
+    with outputs.lock_folders():
         left = _not_at_work(pipeline, outputs, context)
         experiment = _planned_experiment(
             left, site, code, _outside_handles(left.pipeline, context, executor), stamp
@@ -106,7 +106,7 @@ def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _Submission
         latest = with_handles(experiment, context.environ)
         return latest, executor_of(latest, context.environ).state(list(latest.handles))
 
-    busy = outputs.busy(look)
+    busy = outputs.busy_files(look)
     left = remaining_jobs(pipeline, busy)
     if gone := len(pipeline.jobs) - len(left.pipeline.jobs):
         names = sorted({output.experiment for output in busy.values()})
@@ -124,7 +124,7 @@ def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _Submission
 def unmet_dependencies(
     pipeline: Pipeline, cluster: ClusterConfig, environ: Mapping[str, str], options: SubmitOptions
 ) -> list[str]:
-    """Return the errors of `submit` for experiments that jobs run after and that cannot be waited for. Raises
+    """Return the errors of `submit_pipeline` for experiments that jobs run after and that cannot be waited for. Raises
     RemoteError."""
     root = job_root(cluster, environ)
     context = _SubmissionContext(
@@ -233,11 +233,13 @@ def _unfinished_handles(name: str, context: _SubmissionContext, executor: Execut
     if not experiments:
         if _is_handle(name, executor):
             return (name,)
-        known_names = [] if meant else context.records.names()
-        why = "None of its jobs was submitted. " if meant else ""
-        raise UnknownNameError(
-            "experiment to run after", name, known_names, hint=f"{why}--allow_missing_dependency submits anyway."
-        )
+        known_names: Sequence[str] = []
+        hint = "--allow_missing_dependency submits anyway."
+        if meant:
+            hint = f"None of its jobs was submitted. {hint}"
+        else:
+            known_names = context.records.names()
+        raise UnknownNameError("experiment to run after", name, known_names, hint=hint)
     elsewhere = [
         experiment
         for experiment in experiments

@@ -34,7 +34,7 @@ class _ClusterFacts(Struct, frozen=True):
     check_paths: bool
 
 
-def check(
+def check_pipeline(
     pipeline: Pipeline,
     cluster: ClusterConfig,
     environ: Mapping[str, str],
@@ -344,8 +344,7 @@ def _command_container(command: Command, cluster: ClusterConfig) -> tuple[str | 
     """Return the image that a command runs in (None: no container), and its mounts. Raises NewskillsError."""
     if cluster.properties.containers == "job":
         return cluster.ray.image, (*parse_mounts(cluster.mounts), Mount(cluster.job_dir, cluster.job_dir))
-    mounts = cluster.mounts if command.mounts is None else command.mounts
-    return image_of(cluster, command.container), parse_mounts(mounts)
+    return image_of(cluster, command.container), parse_mounts(cluster.mounts_of(command))
 
 
 def _path_problems(what: str, path: str, mounts: Sequence[Mount]) -> Problems:

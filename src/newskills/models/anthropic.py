@@ -20,7 +20,7 @@ from newskills.base.callbacks import HearPiece
 from newskills.base.errors import ConfigError, ServerError, TransportError
 from newskills.base.records import CacheMark, Inference, Message, Reply, ReplyPiece, Request, Row, Usage
 from newskills.models.config import ServerConfig
-from newskills.models.decode import call_arguments, count, decode_body, image_url_of, text_or_none, tool_call
+from newskills.models.decode import call_arguments, decode_body, first_count, image_url_of, text_or_none, tool_call
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import MODELS
 from newskills.models.parameters import refuse_both
@@ -74,7 +74,7 @@ class AnthropicModel(HttpModel):
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
         """Raise ConfigError for a setting that the API cannot honour."""
-        check(self.name, inference)
+        check_inference(self.name, inference)
 
     async def complete(self, request: Request) -> Reply:
         started = time.time()
@@ -92,9 +92,9 @@ class AnthropicModel(HttpModel):
         """Return the path and the body of `request`. Raises ConfigError."""
         inference = request.inference
         if not self._bodies.knows(inference):
-            check(self.name, inference)
-            self._bodies.put(inference, constant(self.name, inference))
-        return PATH, self._bodies.body(request, dynamic(self.name, request))
+            check_inference(self.name, inference)
+            self._bodies.put(inference, constant_keys(self.name, inference))
+        return PATH, self._bodies.body(request, request_keys(self.name, request))
 
     def decoded(self, request: Request, body: bytes) -> Reply:
         """Return the reply to `request` that `body` holds. Raises ModelError."""
@@ -109,7 +109,7 @@ class AnthropicModel(HttpModel):
                 event = _read_event(data, self.endpoint)
                 done = _merge_event(answer, event, self.endpoint) or done
                 if hear is not None:
-                    _tell(hear, answer, event)
+                    _report_event(hear, answer, event)
         if not done:
             raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
         for block in answer.content:
@@ -125,7 +125,7 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
     return AnthropicModel(endpoint, concurrency=concurrency, environ=environ)
 
 
-def check(model: str, inference: Inference) -> None:
+def check_inference(model: str, inference: Inference) -> None:
     """Raise ConfigError naming the setting that the API cannot honour, and what to set instead."""
     if inference.endpoint_type != "chat":
         raise ConfigError("anthropic has only a chat endpoint.", hint="Set ++inference.endpoint_type=chat.")
@@ -137,16 +137,18 @@ def check(model: str, inference: Inference) -> None:
             raise ConfigError(
                 f"anthropic does not accept inference.{name}.", hint=f"Leave out ++inference.{name}."
             )
-    thinking = _thinks(thinking_keys("anthropic", model, inference))
+    thinking = _has_thinking(thinking_keys("anthropic", model, inference))
     for name in ("temperature", "top_p", "top_k"):
-        if getattr(inference, name) != getattr(neutral, name) and (thinking or version(model) >= NO_SAMPLING):
+        if getattr(inference, name) != getattr(neutral, name) and (
+            thinking or claude_version(model) >= NO_SAMPLING
+        ):
             why = "with thinking" if thinking else f"for {model}"
             raise ConfigError(
                 f"anthropic does not accept inference.{name} {why}.", hint=f"Leave out ++inference.{name}."
             )
 
 
-def version(model: str) -> tuple[int, int]:
+def claude_version(model: str) -> tuple[int, int]:
     """Return the version of a model, (4, 5) of `claude-haiku-4-5-20251001`; (0, 0) for names of the first scheme,
     as `claude-3-opus`."""
     match = re.search(r"claude-[a-z]+-(\d{1,2})(?:-(\d{1,2}))?(?!\d)", model)
@@ -155,13 +157,13 @@ def version(model: str) -> tuple[int, int]:
     return int(match[1]), int(match[2] or 0)
 
 
-def constant(model: str, inference: Inference) -> Row:
+def constant_keys(model: str, inference: Inference) -> Row:
     """Return the body keys for `inference`, without those of a single request."""
     body: Row = {"model": model, "max_tokens": inference.tokens_to_generate}
     keys = thinking_keys("anthropic", model, inference)
     if keys:
         body["thinking"] = keys["thinking"]
-    if not _thinks(keys) and version(model) < NO_SAMPLING:
+    if not _has_thinking(keys) and claude_version(model) < NO_SAMPLING:
         if inference.temperature is not None:
             body["temperature"] = inference.temperature
         if inference.top_p not in (Inference().top_p, None):
@@ -173,7 +175,7 @@ def constant(model: str, inference: Inference) -> Row:
     return body
 
 
-def dynamic(model: str, request: Request) -> Row:
+def request_keys(model: str, request: Request) -> Row:
     """Return the body keys that belong to this request alone. System messages become the system prompt."""
     messages = request.messages or []
     marks: list[CacheMark] = []
@@ -196,7 +198,7 @@ def dynamic(model: str, request: Request) -> Row:
     if request.inference.cache_prompt == "auto":
         _mark_prefix(body)
     output: Row = {}
-    if request.inference.reasoning_effort is not None and version(model) >= ADAPTIVE:
+    if request.inference.reasoning_effort is not None and claude_version(model) >= ADAPTIVE:
         output["effort"] = request.inference.reasoning_effort
     if request.response_format is not None:
         output["format"] = _output_format(request.response_format)
@@ -213,14 +215,14 @@ def thinking_keys(server_type: str, model: str, inference: Inference) -> Row:
     if budget is None:
         if effort is None:
             return {}
-        if version(model) >= ADAPTIVE:
+        if claude_version(model) >= ADAPTIVE:
             return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
         if effort not in BUDGETS:
             raise ConfigError(f"{model} has no reasoning effort '{effort}'; choose one of {', '.join(BUDGETS)}.")
         budget = min(BUDGETS[effort], max(LEAST_BUDGET, limit - 1))
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
     refuse_both(inference)
-    if version(model) >= ONLY_ADAPTIVE:
+    if claude_version(model) >= ONLY_ADAPTIVE:
         raise ConfigError(
             f"{model} sizes its thinking itself and takes no inference.thinking_budget.",
             hint="Set ++inference.reasoning_effort=LEVEL instead, or neither.",
@@ -247,7 +249,7 @@ def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: boo
     return {"tool_choice": choice}
 
 
-def turns(messages: list[Message]) -> list[Row]:
+def wire_turns(messages: list[Message]) -> list[Row]:
     """Convert messages to content blocks; results of tools are a user's turn, and neighbours of one role are
     joined."""
     return _joined_turns(messages, [_blocks_of(message) for message in messages])
@@ -291,7 +293,7 @@ def reply_of(answer: AnthropicResponse) -> Reply:
     )
 
 
-def _thinks(keys: Row) -> bool:
+def _has_thinking(keys: Row) -> bool:
     return bool(keys) and keys["thinking"]["type"] != "disabled"
 
 
@@ -313,15 +315,15 @@ def _mark_last(blocks: list[Row], control: Row, count: int | None = None) -> Non
 
 
 def _read_usage(value: Any) -> Usage:
-    plain = count(value, "input_tokens")
-    cached = count(value, "cache_read_input_tokens")
-    written = count(value, "cache_creation_input_tokens")
+    plain = first_count(value, "input_tokens")
+    cached = first_count(value, "cache_read_input_tokens")
+    written = first_count(value, "cache_creation_input_tokens")
     total = None
     if plain is not None:
         total = plain + (cached or 0) + (written or 0)
     return Usage(
         input_tokens=total,
-        output_tokens=count(value, "output_tokens"),
+        output_tokens=first_count(value, "output_tokens"),
         cached_tokens=cached,
         cache_written_tokens=written,
     )
@@ -415,7 +417,7 @@ def _merge_event(answer: AnthropicResponse, event: Row, endpoint: EndpointIdenti
     return kind == "message_stop"
 
 
-def _tell(hear: HearPiece, answer: AnthropicResponse, event: Row) -> None:
+def _report_event(hear: HearPiece, answer: AnthropicResponse, event: Row) -> None:
     """Tell a listener of the part of a reply that an event has added to `answer`."""
     kind = event.get("type")
     if kind == "message_start":

@@ -19,7 +19,7 @@ T = TypeVar("T")
 Side = Literal["start", "end"]
 
 
-def shortened(
+def shorten_request(
     strategy: ContextStrategy | None,
     request: Request,
     error: ContextLimitError,

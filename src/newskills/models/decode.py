@@ -63,10 +63,10 @@ def usage_of(value: Any) -> Usage:
     prompt = value.get("prompt_tokens_details") or value.get("input_tokens_details")
     output = value.get("completion_tokens_details") or value.get("output_tokens_details")
     return Usage(
-        input_tokens=count(value, "prompt_tokens", "input_tokens"),
-        output_tokens=count(value, "completion_tokens", "output_tokens"),
-        reasoning_tokens=count(output or value, "reasoning_tokens"),
-        cached_tokens=count(prompt, "cached_tokens") if prompt else None,
+        input_tokens=first_count(value, "prompt_tokens", "input_tokens"),
+        output_tokens=first_count(value, "completion_tokens", "output_tokens"),
+        reasoning_tokens=first_count(output or value, "reasoning_tokens"),
+        cached_tokens=first_count(prompt, "cached_tokens") if prompt else None,
     )
 
 
@@ -77,7 +77,7 @@ def drafts_of(value: Any) -> Drafts | None:
     if counts is None:
         return None
     names = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
-    steps, drafted, accepted = (count(counts, name) for name in names)
+    steps, drafted, accepted = (first_count(counts, name) for name in names)
     if steps is None or drafted is None or accepted is None:
         return None
     return Drafts(steps=steps, drafted=drafted, accepted=accepted)
@@ -131,7 +131,7 @@ def call_arguments(text: str) -> Row:
     return {"arguments": value}
 
 
-def count(value: Any, *names: str) -> int | None:
+def first_count(value: Any, *names: str) -> int | None:
     """Return the first of `names` in `value` that is a non-negative whole number; None: there is none."""
     if not isinstance(value, dict):
         return None
@@ -217,13 +217,13 @@ class StopGuard:
             self._ended = before != text
             kept = 0
             if not self._ended:
-                kept = max((_overlap(text, phrase) for phrase in self._phrases), default=0)
+                kept = max((_overlap_length(text, phrase) for phrase in self._phrases), default=0)
             passed, self._waiting = before[: len(before) - kept], before[len(before) - kept :]
             if passed:
                 self._hear(msgspec.structs.replace(piece, text=passed))
 
 
-def _overlap(text: str, phrase: str) -> int:
+def _overlap_length(text: str, phrase: str) -> int:
     """Return how many of the last characters of a text are the beginning of a phrase."""
     longest = min(len(text), len(phrase) - 1)
     return next((size for size in range(longest, 0, -1) if text.endswith(phrase[:size])), 0)

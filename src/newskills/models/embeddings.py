@@ -28,7 +28,7 @@ def require_library(library: str, what: str, extra: str) -> None:
         )
 
 
-def loaded(name: str, load: Callable[[], Any], option: str) -> Any:
+def load_local_model(name: str, load: Callable[[], Any], option: str) -> Any:
     """Load the encoder. Raises ModelNotFoundError, which names the `option` that gives the model: then every text would
     fail alike."""
     encoder = guard(load)
@@ -52,7 +52,7 @@ class Embedder:
     def __call__(self, texts: Sequence[str], *, batch: int = 32) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Return embeddings as [texts, dimensions], each of length 1. Raises ModelNotFoundError, and what the
         library raises."""
-        self._model = self._model or loaded(self._name, self._load, self._option)
+        self._model = self._model or load_local_model(self._name, self._load, self._option)
         vectors: np.ndarray[Any, np.dtype[np.float32]] = self._model.encode(
             list(texts), batch_size=batch, normalize_embeddings=True, show_progress_bar=False
         )

@@ -24,8 +24,8 @@ from newskills.base.records import Inference, Logprobs, Message, Reply, ReplyPie
 from newskills.models.config import ServerConfig
 from newskills.models.decode import (
     call_arguments,
-    count,
     decode_body,
+    first_count,
     image_url_of,
     member_of,
     text_or_none,
@@ -34,7 +34,7 @@ from newskills.models.decode import (
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import MODELS
 from newskills.models.parameters import refuse_both
-from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
+from newskills.models.wire import HttpModel, base_url_of, encode_body, require_key, require_model
 
 URL = "https://generativelanguage.googleapis.com/v1beta"
 BUDGETS = {"minimal": 512, "low": 1024, "medium": 8192, "high": 24576}
@@ -77,7 +77,7 @@ class GeminiModel(HttpModel):
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
         """Raise ConfigError for a setting that the API cannot honour."""
-        check(self.name, inference)
+        check_inference(self.name, inference)
 
     async def complete(self, request: Request) -> Reply:
         started = time.time()
@@ -94,8 +94,8 @@ class GeminiModel(HttpModel):
     def encoded(self, request: Request) -> tuple[str, bytes]:
         """Return the path and the body of `request`. Raises ConfigError."""
         inference = request.inference
-        check(self.name, inference)
-        body = encode({**dynamic(self.name, request), **inference.extra_body, **request.extra_body})
+        check_inference(self.name, inference)
+        body = encode_body({**request_keys(self.name, request), **inference.extra_body, **request.extra_body})
         return f"{self.path}:generateContent", body
 
     def decoded(self, request: Request, body: bytes) -> Reply:
@@ -110,7 +110,7 @@ class GeminiModel(HttpModel):
                 begun = len(_parts_of(whole))
                 _merge_piece(whole, decode_body(data, _answers, GeminiResponse, self.endpoint.address))
                 if hear is not None:
-                    _tell(hear, whole, begun)
+                    _report_parts(hear, whole, begun)
         if whole.candidates and whole.candidates[0].finish_reason is None:
             raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
         return whole
@@ -126,7 +126,7 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
     return GeminiModel(endpoint, concurrency=concurrency, environ=environ)
 
 
-def check(model: str, inference: Inference) -> None:
+def check_inference(model: str, inference: Inference) -> None:
     """Raise ConfigError naming the setting that the API cannot honour, and what to set instead."""
     if inference.endpoint_type != "chat":
         raise ConfigError("gemini has only a chat endpoint.", hint="Set ++inference.endpoint_type=chat.")
@@ -142,10 +142,10 @@ def check(model: str, inference: Inference) -> None:
         _budget_config(model, inference)
 
 
-def dynamic(model: str, request: Request) -> Row:
+def request_keys(model: str, request: Request) -> Row:
     """Return the whole body. System messages become the system instruction."""
     messages = request.messages or []
-    body: Row = {"contents": contents([m for m in messages if m.role not in ("system", "developer")])}
+    body: Row = {"contents": wire_contents([m for m in messages if m.role not in ("system", "developer")])}
     system = [part for m in messages if m.role in ("system", "developer") for part in _converted_parts(m.content)]
     if system:
         body["systemInstruction"] = {"parts": system}
@@ -198,7 +198,7 @@ def generation_config(model: str, request: Request) -> Row:
     return {name: value for name, value in config.items() if value is not None}
 
 
-def contents(messages: list[Message]) -> list[Row]:
+def wire_contents(messages: list[Message]) -> list[Row]:
     """Return the turns of user and model; results of tools are a user's turn, and neighbours of one role are joined."""
     joined: list[Row] = []
     names: dict[str, str] = {}
@@ -343,15 +343,15 @@ def _read_call(call: Row, index: int) -> Row:
 
 
 def _read_usage(value: Any) -> Usage:
-    answer_tokens, thought = count(value, "candidatesTokenCount"), count(value, "thoughtsTokenCount")
+    answer_tokens, thought = first_count(value, "candidatesTokenCount"), first_count(value, "thoughtsTokenCount")
     output_tokens = None
     if answer_tokens is not None or thought is not None:
         output_tokens = (answer_tokens or 0) + (thought or 0)
     return Usage(
-        input_tokens=count(value, "promptTokenCount"),
+        input_tokens=first_count(value, "promptTokenCount"),
         output_tokens=output_tokens,
         reasoning_tokens=thought,
-        cached_tokens=count(value, "cachedContentTokenCount"),
+        cached_tokens=first_count(value, "cachedContentTokenCount"),
     )
 
 
@@ -394,7 +394,7 @@ def _parts_of(answer: GeminiResponse) -> list[Row]:
     return (answer.candidates[0].content or {}).get("parts") or []
 
 
-def _tell(hear: HearPiece, whole: GeminiResponse, begun: int) -> None:
+def _report_parts(hear: HearPiece, whole: GeminiResponse, begun: int) -> None:
     """Tell a listener of the parts from number `begun` on."""
     parts = _parts_of(whole)
     for index, part in enumerate(parts[begun:], begun):

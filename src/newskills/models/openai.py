@@ -66,7 +66,7 @@ class OpenAIModel(HttpModel):
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
         """Raise ConfigError for a setting that this backend cannot honour."""
-        parameters.check(self.server_type, self.name, inference, tools=tools)
+        parameters.check_inference(self.server_type, self.name, inference, tools=tools)
 
     async def complete(self, request: Request) -> Reply:
         started = time.time()
@@ -88,7 +88,7 @@ class OpenAIModel(HttpModel):
         inference = request.inference
         if not self._bodies.knows(inference):
             self.check(inference)
-            body = parameters.constant(self.server_type, self.name, inference, self._max_tokens_name)
+            body = parameters.constant_keys(self.server_type, self.name, inference, self._max_tokens_name)
             self._bodies.put(inference, body)
         return PATHS[inference.endpoint_type], self._bodies.body(request, self._dynamic(request))
 
@@ -118,13 +118,13 @@ class OpenAIModel(HttpModel):
             self.check(request.inference, tools=True)
         kind = request.inference.endpoint_type
         if kind == "responses":
-            return openai_responses.dynamic(request, developer=self._developer, echoes=self.dialect.echoes)
-        return openai_chat.dynamic(request, self.dialect, developer=self._developer)
+            return openai_responses.request_keys(request, developer=self._developer, echoes=self.dialect.echoes)
+        return openai_chat.request_keys(request, self.dialect, developer=self._developer)
 
     def _read(self, body: bytes, kind: str) -> Reply:
         if kind == "responses":
-            return openai_responses.read(body, self.endpoint)
-        return openai_chat.read(body, self.endpoint)
+            return openai_responses.decode_reply(body, self.endpoint)
+        return openai_chat.decode_reply(body, self.endpoint)
 
     async def _stream(self, path: str, body: bytes, inference: Inference, hear: HearPiece | None) -> Reply:
         async with self._open_stream(path, body, inference.timeout) as response:

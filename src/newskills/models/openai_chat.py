@@ -62,7 +62,7 @@ _completions = msgspec.json.Decoder(Completion)
 _listings = msgspec.json.Decoder(ModelListing)
 
 
-def dynamic(request: Request, dialect: Dialect, *, developer: bool = False) -> Row:
+def request_keys(request: Request, dialect: Dialect, *, developer: bool = False) -> Row:
     """Return the body keys that belong to this request alone."""
     if request.inference.endpoint_type == "text":
         body: Row = {"prompt": request.prompt if request.prompt is not None else ""}
@@ -98,7 +98,7 @@ def wire_messages(
     return rows
 
 
-def read(body: bytes, endpoint: EndpointIdentity) -> Reply:
+def decode_reply(body: bytes, endpoint: EndpointIdentity) -> Reply:
     """Read the reply from a body. Raises ServerError for a body without a usable choice, and the ModelError that an
     error inside a 200 stands for."""
     return reply_of(decode_body(body, _completions, Completion, endpoint.address), endpoint)

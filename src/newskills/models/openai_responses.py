@@ -53,7 +53,7 @@ _responses = msgspec.json.Decoder(ResponsesReply)
 _events = msgspec.json.Decoder(Event)
 
 
-def dynamic(request: Request, *, developer: bool = False, echoes: bool = False) -> Row:
+def request_keys(request: Request, *, developer: bool = False, echoes: bool = False) -> Row:
     """Return the body keys that belong to this request alone. Nothing is kept on the server."""
     items = input_items(request.messages or [], developer=developer, echoes=echoes)
     body: Row = {"input": items, "store": False}
@@ -91,7 +91,7 @@ def input_items(messages: list[Message], *, developer: bool = False, echoes: boo
     return items
 
 
-def read(body: bytes, endpoint: EndpointIdentity) -> Reply:
+def decode_reply(body: bytes, endpoint: EndpointIdentity) -> Reply:
     """Read the reply from a body. Raises ServerError for a body without output, and the ModelError that a failed
     response stands for."""
     return _reply_of(decode_body(body, _responses, ResponsesReply, endpoint.address), endpoint)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sampling parameters of the OpenAI-compatible backends: what each takes, by which name. None is ignored.
 
-`check` raises ConfigError for a setting that the backend cannot honour; `constant` is the part of the request body
-that depends on nothing but the setting.
+`check_inference` raises ConfigError for a setting that the backend cannot honour; `constant_keys` returns the part of
+the request body that depends on the settings alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_reasoning_model(model: str) -> bool:
     return re.match(r"o\d|gpt-5", model.rsplit("/", 1)[-1]) is not None
 
 
-def check(server_type: str, model: str, inference: Inference, *, tools: bool = False) -> None:
+def check_inference(server_type: str, model: str, inference: Inference, *, tools: bool = False) -> None:
     """Raise ConfigError naming the setting that `server_type` cannot honour, and what to set instead."""
     dialect = dialect_of(server_type)
     _check_endpoint(server_type, inference, tools)
@@ -48,7 +48,7 @@ def check(server_type: str, model: str, inference: Inference, *, tools: bool = F
         thinking_keys(server_type, model, inference)
 
 
-def constant(server_type: str, model: str, inference: Inference, max_tokens_name: str | None = None) -> Row:
+def constant_keys(server_type: str, model: str, inference: Inference, max_tokens_name: str | None = None) -> Row:
     """Return body keys for `inference`, without the messages, tools and stop phrases of a single request.
 
     `max_tokens_name` replaces the usual name of the limit of new tokens, where the endpoint is chat.

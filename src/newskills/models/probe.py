@@ -31,7 +31,7 @@ def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
     try:
         with open_url(url, private=private, timeout=timeout) as reply:
             if not 200 <= reply.status < 300:
-                raise _refused(url, reply.status, variable)
+                raise _refusal_error(url, reply.status, variable)
             listing = msgspec.json.decode(reply.read(1 << 22), type=Row)
     except TransportError as error:
         raise TransportError(f"No server answers at {url} ({error}).") from error
@@ -43,7 +43,7 @@ def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
     return []
 
 
-def _refused(url: str, status: int, variable: str) -> ModelError:
+def _refusal_error(url: str, status: int, variable: str) -> ModelError:
     if status in (401, 403):
         return AuthError(f"{url} refuses the key in {variable}.", status=status)
     return ServerError(f"{url} answers with status {status}.", status=status)

@@ -21,7 +21,7 @@ from newskills.base.records import Reply, Request, Row
 from newskills.models.config import ServerConfig, key_of
 from newskills.models.decode import decode_body, member_of, usage_of
 from newskills.models.errors import EndpointIdentity
-from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
+from newskills.models.wire import HttpModel, base_url_of, encode_body, require_key, require_model
 
 
 class RewardWire(Struct, frozen=True):
@@ -53,7 +53,7 @@ class RewardModel(HttpModel):
         """Return a reply whose text is the score. Raises the HttpError family."""
         started = time.time()
         body = {"model": self.name, **self._request_body(request), **request.extra_body}
-        got = await self._post(self._wire.path, encode(body), request.inference.timeout)
+        got = await self._post(self._wire.path, encode_body(body), request.inference.timeout)
         reply = decode_body(got, _decoder, dict[str, Any], self.endpoint.address)
         return Reply(
             text=repr(self._read_score(reply)),

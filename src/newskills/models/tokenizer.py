@@ -24,7 +24,7 @@ from newskills.base.records import Message, Row
 from newskills.models.config import ServerConfig, key_of
 from newskills.models.errors import EndpointIdentity, error_from
 from newskills.models.kinds import MODELS
-from newskills.models.wire import base_url_of, encode, require_model
+from newskills.models.wire import base_url_of, encode_body, require_model
 
 TIMEOUT = 60.0
 MISTRAL = ("mistral", "mistral3", "voxtral", "ministral", "pixtral")
@@ -177,7 +177,7 @@ class ServerTokenizer:
         raise ServerError(f"{self._endpoint.address}/tokenize answered without tokens.", status=200)
 
     def _ask(self, path: str, body: Row) -> Row:
-        response = self._post(path, encode(body))
+        response = self._post(path, encode_body(body))
         if response.status != 200:
             raise error_from(response, self._endpoint)
         try:

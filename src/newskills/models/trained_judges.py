@@ -19,7 +19,7 @@ from newskills.base.records import Row
 from newskills.base.registry import load_attr
 from newskills.models.batches import BatchModel
 from newskills.models.config import ServerConfig
-from newskills.models.embeddings import Embedder, loaded, require_library
+from newskills.models.embeddings import Embedder, load_local_model, require_library
 
 BATCH = 32
 _OPTION = "--judge_model"
@@ -75,7 +75,7 @@ class _Comet:
         """Return a score for each row, as text. Raises ModelNotFoundError, and what the library raises."""
         import torch
 
-        self._model = self._model or loaded(self._name, self._load, _OPTION)
+        self._model = self._model or load_local_model(self._name, self._load, _OPTION)
         inputs = _moved_to_device(self._model.prepare_sample(rows, stage="predict"), self._model.device)
         with torch.no_grad():
             scores = self._model.predict_step(inputs)["scores"]

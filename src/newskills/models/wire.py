@@ -144,19 +144,19 @@ class BodyCache:
         """Keep the constant part of bodies with this `inference`; `constant` must not be empty."""
         if len(self._known) >= MOST_SETTINGS:
             self._known.clear()
-        merged = _merged(constant, inference.extra_body)
-        prefix = b"" if self._dynamic & merged.keys() else encode(merged)[:-1] + b","
+        merged = _merge_keys(constant, inference.extra_body)
+        prefix = b"" if self._dynamic & merged.keys() else encode_body(merged)[:-1] + b","
         self._known[id(inference)] = (inference, constant, prefix)
 
     def body(self, request: Request, dynamic: Row) -> bytes:
         """Encode the body of a request; `dynamic` must not be empty."""
         _, constant, prefix = self._known[id(request.inference)]
         if prefix and not request.extra_body:
-            return prefix + encode(dynamic)[1:]
-        return encode(_merged({**constant, **dynamic}, request.inference.extra_body, request.extra_body))
+            return prefix + encode_body(dynamic)[1:]
+        return encode_body(_merge_keys({**constant, **dynamic}, request.inference.extra_body, request.extra_body))
 
 
-def _merged(ours: Row, *more: Row) -> Row:
+def _merge_keys(ours: Row, *more: Row) -> Row:
     merged = dict(ours)
     for keys in more:
         template = merged.get(TEMPLATE)
@@ -171,7 +171,7 @@ def is_json(headers: Headers) -> bool:
     return "application/json" in (find_header(headers, "content-type") or "")
 
 
-def encode(value: Any) -> bytes:
+def encode_body(value: Any) -> bytes:
     """Encode as JSON; lone surrogates, which UTF-8 has no bytes for, become U+FFFD."""
     try:
         return _encoder.encode(value)

@@ -13,7 +13,7 @@ from newskills.base.errors import ConfigError
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
 from newskills.config.values import Text
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import WorkOptions
 from newskills.prompts.official.table import PromptSource
 
@@ -25,7 +25,7 @@ def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -
     """Return the `++` keys as the last layer. A key that has no effect any more is dropped with a notice."""
     values = {key: value for key, value in overrides.items() if key not in consumed}
     if template := values.pop(OLD_TEMPLATES, None):
-        notice(f"++prompt_template={template} is ignored: the model's own chat template is used")
+        print_note(f"++prompt_template={template} is ignored: the model's own chat template is used")
     return Layer("command line", values)
 
 
@@ -41,10 +41,10 @@ def command_line(command: str) -> str:
     words = sys.argv[1:]
     if not words or words[0].replace("-", "_") != command:
         return f"ns {command} …"
-    return shlex.join(["ns", *(_masked(word) for word in words)])
+    return shlex.join(["ns", *(_mask_credentials(word) for word in words)])
 
 
-def _masked(word: str) -> str:
+def _mask_credentials(word: str) -> str:
     if "api_key" in word.partition("api_key_env_var")[0]:
         return f"{word.partition('=')[0]}=***"
     return _CREDENTIALS.sub(r"\1***@", word)
@@ -90,5 +90,5 @@ def read_json(text: str, option: str) -> dict[str, object]:
 def default_output(expname: str) -> Path:
     """Return where results go without `--output_dir`, and print it."""
     path = Path("results") / expname
-    notice(f"no --output_dir: writing to {path}")
+    print_note(f"no --output_dir: writing to {path}")
     return path

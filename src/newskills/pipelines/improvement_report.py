@@ -23,24 +23,25 @@ FLIPS = 10
 def write_improvement_report(spec: ImproveSpec, improvement: Improvement) -> Path:
     """Write `report.html`, whose path is returned, and `report.md`. Raises DataError, StorageError."""
     title = f"{spec.model} on {spec.benchmark}: {len(improvement.kept)} of {len(improvement.rounds)} rounds kept"
-    blocks = list(_blocks(spec, improvement))
+    blocks = list(_report_blocks(spec, improvement))
     for name, text in (("report.md", as_markdown(title, blocks)), ("report.html", as_html(title, blocks))):
         with atomic_write(spec.output_dir / name) as file:
             file.write(text.encode())
     return spec.output_dir / "report.html"
 
 
-def _blocks(spec: ImproveSpec, improvement: Improvement) -> Iterator[Block]:
+def _report_blocks(spec: ImproveSpec, improvement: Improvement) -> Iterator[Block]:
     rounds = improvement.rounds
     yield Paragraph(f"It ended because {improvement.why}. The model is {improvement.model}.")
     yield Heading("Rounds")
     yield Table([ROUND_HEAD, *(_round_row(record) for record in rounds)])
-    yield from _curve(rounds)
+    yield from _curve_blocks(rounds)
     yield Heading("Cost")
     yield Table([COST_HEAD, *_cost_rows(rounds, stage_seconds(spec.output_dir))])
     yield Heading("Why")
     for record in rounds:
-        yield Paragraph(f"{record.name}, {'kept' if record.kept else 'not kept'}: {record.why}.")
+        outcome = "kept" if record.kept else "not kept"
+        yield Paragraph(f"{record.name}, {outcome}: {record.why}.")
     yield Paragraph(
         f"A round is kept where p is below the level of its test and no guard may have lost {spec.margin:g} points or "
         f"more against the initial model. The levels of all tests add up to {spec.keys.alpha:g}."
@@ -49,7 +50,7 @@ def _blocks(spec: ImproveSpec, improvement: Improvement) -> Iterator[Block]:
         yield Heading("Guards")
         yield Table([GUARD_HEAD, *_guard_rows(rounds)])
     for record in rounds:
-        yield from _flips(spec, record)
+        yield from _flip_blocks(spec, record)
     yield from training_blocks(spec.output_dir / "rounds")
 
 
@@ -114,21 +115,24 @@ def _guard_rows(rounds: list[RoundRecord]) -> Iterator[tuple[str, ...]]:
             )
 
 
-def _curve(rounds: list[RoundRecord]) -> Iterator[Block]:
+def _curve_blocks(rounds: list[RoundRecord]) -> Iterator[Block]:
     """Yield the curve of every candidate, and of the model that was kept after each round."""
     tested = [(record, record.test) for record in rounds if record.test is not None]
     if not tested:
         return
-    kept = [(0.0, tested[0][1].before)]
+    score = tested[0][1].before
+    kept = [(0.0, score)]
     for record, test in tested:
-        kept.append((float(record.round), test.after if record.kept else kept[-1][1]))
+        if record.kept:
+            score = test.after
+        kept.append((float(record.round), score))
     candidates = [(float(record.round), test.after) for record, test in tested]
     caption = ", ".join(f"{value:.1f} % after round {number:g}" for number, value in kept)
     series = [Series("kept model", kept), Series("candidate", candidates)]
     yield Figure(line_chart(series, "round", "percent correct"), f"The kept model: {caption}.")
 
 
-def _flips(spec: ImproveSpec, record: RoundRecord) -> Iterator[Block]:
+def _flip_blocks(spec: ImproveSpec, record: RoundRecord) -> Iterator[Block]:
     """Yield blocks that compare the candidate with the model that it began from, on the held-out problems and the
     guards."""
     if record.test is None:

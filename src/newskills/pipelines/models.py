@@ -18,8 +18,8 @@ from newskills.models import MODELS, REMOVED
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT
 from newskills.models.serving import SERVERS, ServeSpec
 from newskills.models.serving.gpus import visible_gpus
-from newskills.models.serving.spec import DEFAULT_SLOTS, told
-from newskills.pipelines.notices import notice
+from newskills.models.serving.spec import DEFAULT_SLOTS, argument_value
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import ModelOptions, WorkOptions
 from newskills.pipelines.placement.cluster import cluster_of
 from newskills.run.hosting.roles import HostedServers
@@ -54,10 +54,12 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewh
     Raises ConfigError where model or server type are missing or several are given.
     """
     _check_single(options)
-    model = _first(options.model) or _text(overrides, "server.model")
+    model = _first_value(options.model) or _override_text(overrides, "server.model")
     custom = "custom" if "server.model_class" in overrides else None
-    kind = _server_type(_first(options.server_type) or _text(overrides, "server.server_type") or custom)
-    address = _first(options.server_address) or _text(overrides, "server.base_url")
+    kind = _server_type(
+        _first_value(options.server_type) or _override_text(overrides, "server.server_type") or custom
+    )
+    address = _first_value(options.server_address) or _override_text(overrides, "server.base_url")
     if model is None:
         raise ConfigError("No model is given. Give --model: a name that the server knows, or a path.")
     values: dict[str, Any] = {"server.server_type": kind, "server.model": model}
@@ -75,14 +77,16 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewh
         if more:
             values["server.more_base_urls"] = more
     if address is not None:
-        return ModelChoice(layer=Layer("--model, --server_*", values), more=_further(_num_servers(options), None))
-    host = (_host_there if elsewhere else _host)(options, overrides, kind, model)
+        return ModelChoice(
+            layer=Layer("--model, --server_*", values), more=_replica_hosts(_num_servers(options), None)
+        )
+    host = (_host_there if elsewhere else _host_here)(options, overrides, kind, model)
     if elsewhere and host is not None:
         values["server.model"] = host.name
     if host is not None and _on_cpu(kind):
         # more at once would only wait in line, and none would ever be done
         values["max_concurrent_requests"] = host.slots * _num_servers(options)
-    more_hosts = _further(_num_servers(options), host)
+    more_hosts = _replica_hosts(_num_servers(options), host)
     return ModelChoice(layer=Layer("--model, --server_*", values), host=host, more=more_hosts)
 
 
@@ -132,10 +136,10 @@ def _batch_command(options: ModelOptions, kind: str, model: str, *, elsewhere: b
         raise ConfigError(
             f"--batch_api of {kind} works on this machine, without a server.", hint="Leave out --server_address."
         )
-    gpus = _first(options.server_gpus)
+    gpus = _first_value(options.server_gpus)
     if gpus is None:
         gpus = 0 if elsewhere else visible_gpus()
-    words: list[str] = load_function(maker)(_spec(options, kind, model, gpus))
+    words: list[str] = load_function(maker)(_make_serve_spec(options, kind, model, gpus))
     return shlex.join(words)
 
 
@@ -145,7 +149,7 @@ def _num_servers(options: ModelOptions) -> int:
     return 1
 
 
-def _further(count: int, host: ServeSpec | None) -> dict[str, ServeSpec]:
+def _replica_hosts(count: int, host: ServeSpec | None) -> dict[str, ServeSpec]:
     """Return the servers of the model after the first, by role. Raises ConfigError where none is started."""
     if count == 1:
         return {}
@@ -154,7 +158,7 @@ def _further(count: int, host: ServeSpec | None) -> dict[str, ServeSpec]:
             f"--num_servers={count} starts servers, but the model is served elsewhere.",
             hint="Give all addresses: --server_address=http://one:8000,http://two:8000",
         )
-    if told(host, "--port") is not None:
+    if argument_value(host, "--port") is not None:
         raise ConfigError("--num_servers needs a free port for each server.", hint="Leave out --port.")
     return {f"{REPLICA}{number}": host for number in range(1, count)}
 
@@ -172,15 +176,15 @@ def serve_spec(options: ModelOptions, *, elsewhere: bool = False) -> ServeSpec:
     """Return the server that was asked for outright (`ns start_server`); `elsewhere`: on a cluster. Raises
     ConfigError."""
     _check_single(options)
-    kind = _server_type(_first(options.server_type))
+    kind = _server_type(_first_value(options.server_type))
     if not options.model:
         raise ConfigError("No model is given. Give --model (a name or a path).")
-    gpus = _first(options.server_gpus)
+    gpus = _first_value(options.server_gpus)
     if gpus is None and elsewhere and not _on_cpu(kind):
         raise ConfigError("Give --server_gpus: the number of GPUs per node (0 = none).")
     if gpus is None:
         gpus = _usual_gpus(kind, elsewhere=elsewhere) if _on_cpu(kind) else visible_gpus()
-    return _spec(options, kind, options.model[0], gpus)
+    return _make_serve_spec(options, kind, options.model[0], gpus)
 
 
 def _check_single(options: ModelOptions) -> None:
@@ -212,8 +216,8 @@ def _usual_gpus(kind: str, *, elsewhere: bool = False) -> int:
     return 0
 
 
-def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
-    gpus = _first(options.server_gpus)
+def _host_here(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
+    gpus = _first_value(options.server_gpus)
     if kind not in SERVERS or "server.host" in overrides or "server.port" in overrides:
         if gpus is not None:
             raise ConfigError(
@@ -221,16 +225,16 @@ def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model
             )
         return None
     if _on_cpu(kind):
-        return _spec(options, kind, model, _usual_gpus(kind) if gpus is None else gpus)
+        return _make_serve_spec(options, kind, model, _usual_gpus(kind) if gpus is None else gpus)
     if gpus is None:
         gpus = visible_gpus()
         if not gpus:
-            if options.cluster and not _answers(DEFAULT_HOST, DEFAULT_PORT):
+            if options.cluster and not _is_listening(DEFAULT_HOST, DEFAULT_PORT):
                 raise _no_server(kind, model, "This machine has no visible GPU, and no server answers")
-            notice(f"no --server_address: using http://{DEFAULT_HOST}:{DEFAULT_PORT}/v1")
+            print_note(f"no --server_address: using http://{DEFAULT_HOST}:{DEFAULT_PORT}/v1")
             return None
         _say_all_gpus(model, gpus)
-    return _spec(options, kind, model, gpus)
+    return _make_serve_spec(options, kind, model, gpus)
 
 
 def _host_there(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
@@ -238,14 +242,16 @@ def _host_there(options: ModelOptions, overrides: Mapping[str, Text], kind: str,
     GPUs."""
     named = "server.host" in overrides or "server.port" in overrides
     if kind in SERVERS and not named and _on_cpu(kind):
-        return _spec(options, kind, model, _first(options.server_gpus) or 0)
+        return _make_serve_spec(options, kind, model, _first_value(options.server_gpus) or 0)
     if kind not in SERVERS or named or options.server_gpus:
-        return _host(options, overrides, kind, model)
-    gpus = visible_gpus() if cluster_of(options).properties.this_machine else 0
+        return _host_here(options, overrides, kind, model)
+    gpus = 0
+    if cluster_of(options).properties.this_machine:
+        gpus = visible_gpus()
     if not gpus:
         raise _no_server(kind, model, "No address and no number of GPUs is given")
     _say_all_gpus(model, gpus)
-    return _spec(options, kind, model, gpus)
+    return _make_serve_spec(options, kind, model, gpus)
 
 
 def _no_server(kind: str, model: str, why: str) -> ConfigError:
@@ -257,10 +263,10 @@ def _no_server(kind: str, model: str, why: str) -> ConfigError:
 
 
 def _say_all_gpus(model: str, gpus: int) -> None:
-    notice(f"no --server_address and no --server_gpus: serving {model} on all {gpus} GPUs of this machine")
+    print_note(f"no --server_address and no --server_gpus: serving {model} on all {gpus} GPUs of this machine")
 
 
-def _answers(host: str, port: int) -> bool:
+def _is_listening(host: str, port: int) -> bool:
     """Return whether anything listens at the address."""
     import socket
 
@@ -269,7 +275,7 @@ def _answers(host: str, port: int) -> bool:
         return probe.connect_ex((host, port)) == 0
 
 
-def _spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:
+def _make_serve_spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:
     import shlex
 
     slots = DEFAULT_SLOTS
@@ -279,20 +285,20 @@ def _spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:
         model=model,
         server_type=kind,
         num_gpus=gpus,
-        num_nodes=_first(options.server_nodes) or 1,
+        num_nodes=_first_value(options.server_nodes) or 1,
         extra_args=[word for text in options.server_args for word in shlex.split(text)],
-        entrypoint=_first(options.server_entrypoint),
+        entrypoint=_first_value(options.server_entrypoint),
         slots=slots,
     )
 
 
-def _first(values: list[Any]) -> Any:
+def _first_value(values: list[Any]) -> Any:
     if values:
         return values[0]
     return None
 
 
-def _text(overrides: Mapping[str, Text], key: str) -> str | None:
+def _override_text(overrides: Mapping[str, Text], key: str) -> str | None:
     value = overrides.get(key)
     if value is not None:
         return str(value)

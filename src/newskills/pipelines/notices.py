@@ -10,7 +10,7 @@ from newskills.base.benchmark import Benchmark
 
 
 @cache
-def notice(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a note once, however often a command comes to the same conclusion."""
     sys.stderr.write(f"note: {text}\n")
 
@@ -18,7 +18,7 @@ def notice(text: str) -> None:
 def warn_of_hedges(benchmark: Benchmark) -> None:
     """Warn where scores become rewards that a reply which says several things may earn."""
     if benchmark.hedgeable:
-        notice(
+        print_note(
             f"{benchmark.name} rewards replies that name many answers: {benchmark.hedgeable}. A policy finds that; "
             "punish length (++reward.length.penalty), or train on another benchmark."
         )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -28,6 +29,20 @@ OLD_NAMES = {"model_path": "model", "num_gpus": "server_gpus"}
 def doc(description: str, extra: dict[str, Any] | None = None) -> Meta:
     """Return the meaning of an option, and its group on the help page."""
     return Meta(description=description, extra=extra)
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Return the names of a comma-separated option; none where it is not given."""
+    if text:
+        return tuple(text.split(","))
+    return ()
+
+
+def optional_path(text: str | None) -> Path | None:
+    """Return the path that an option gives, None where it is not given."""
+    if text:
+        return Path(text)
+    return None
 
 
 AtLeastOne = Annotated[int, Meta(ge=1)]

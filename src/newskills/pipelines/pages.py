@@ -18,7 +18,7 @@ from newskills.config.layers import explain
 from newskills.models.kinds import MODELS
 from newskills.pipelines.options import WorkOptions
 from newskills.run.engine.build import thinking_limits
-from newskills.run.engine.execute import preview
+from newskills.run.engine.execute import preview_request
 from newskills.run.planning.plan import PlannedUnit
 from newskills.run.planning.spec import UnitResult
 
@@ -31,10 +31,13 @@ def dry_run(options: WorkOptions, planned: Sequence[PlannedUnit]) -> bool:
 def ledger_line(ledger: Ledger) -> str:
     """Return the counts by outcome, and the causes of what is neither right nor plainly wrong."""
     causes = ", ".join(f"{cause} {n}" for cause, n in sorted(ledger.causes.items()) if cause != "model")
-    return (
+    counts = (
         f"{ledger.correct} correct, {ledger.wrong} wrong, {ledger.no_answer} without answer, "
-        f"{ledger.unscored} unscored{f' ({causes})' if causes else ''}"
+        f"{ledger.unscored} unscored"
     )
+    if causes:
+        return f"{counts} ({causes})"
+    return counts
 
 
 def cache_line(units: Iterable[UnitResult]) -> str:
@@ -100,7 +103,7 @@ def _first_prompt(unit: PlannedUnit) -> str:
     """Return the first prompt, or why it is not known yet."""
     try:
         with installing_nothing():
-            return prompt_text(preview(unit.unit))
+            return prompt_text(preview_request(unit.unit))
     except NotInstalledError as error:
         return f"(not known yet: {error})"
 
@@ -109,18 +112,19 @@ def prompt_text(request: Request) -> str:
     """Return a request as a person reads it; control characters of data are made visible."""
     if request.messages is None:
         return printable(str(request.prompt))
-    turns = [f"[{message.role}]\n{printable(_content(message.content))}" for message in request.messages]
-    tools = [_tool(tool.get("function", tool)) for tool in request.tools or ()]
-    return "\n".join([*turns, *(["[tools]", *tools] if tools else [])])
+    turns = [f"[{message.role}]\n{printable(_content_text(message.content))}" for message in request.messages]
+    if request.tools:
+        turns += ["[tools]", *(_format_tool(tool.get("function", tool)) for tool in request.tools)]
+    return "\n".join(turns)
 
 
-def _tool(function: Row) -> str:
+def _format_tool(function: Row) -> str:
     """Format a tool as `name(parameter, …): description`."""
     parameters = ", ".join(function.get("parameters", {}).get("properties", {}))
     return printable(f"{function.get('name')}({parameters}): {function.get('description')}")
 
 
-def _content(content: object) -> str:
+def _content_text(content: object) -> str:
     if isinstance(content, list):
         return "\n".join(str(part.get("text", f"<{part.get('type')}>")) for part in content)
     return str(content or "")

@@ -18,7 +18,7 @@ from newskills.base.store import atomic_write, read_rows, write_rows
 from newskills.base.tables import WIDTH, markdown_table, output_width, table_lines
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
-from newskills.recipes.improve.loop import Improvement, improve
+from newskills.recipes.improve.loop import Improvement, run_improvement
 from newskills.recipes.improve.records import BASE, EVALUATIONS_FOLDER, ImproveKeys, ImproveSpec, ImproveStage
 from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills.run.training.steps_shown import StepReporter
@@ -96,10 +96,10 @@ class LessonStage(Struct, frozen=True):
         )
 
 
-def lesson(spec: LessonSpec, *, say: PrintLine) -> tuple[list[LessonStage], Improvement]:
+def run_lesson(spec: LessonSpec, *, say: PrintLine) -> tuple[list[LessonStage], Improvement]:
     """Run the lesson, base → after SFT → after GRPO, and return its stages and which were kept. Raises NewskillsError;
     what is done stays done."""
-    improvement = improve(_improvement_spec(spec, say), say=say)
+    improvement = run_improvement(_improvement_spec(spec, say), say=say)
     names = [BASE, *(record.name for record in improvement.rounds if record.test is not None)]
     stages = [_lesson_stage(name, spec) for name in names]
     say(f"ended: {improvement.why}\n\n{comparison_report(stages, spec)}")

@@ -77,13 +77,15 @@ class QuickstartSpec(Struct, frozen=True, kw_only=True):
     timeout: float = 300.0
 
 
-def quickstart(spec: QuickstartSpec, *, say: PrintLine) -> EvaluationOutcome:
+def run_quickstart_evaluation(spec: QuickstartSpec, *, say: PrintLine) -> EvaluationOutcome:
     """Prepare data, serve the model, evaluate, and report; a benchmark without data is left out with a note.
 
     Raises NewskillsError where nothing can be evaluated.
     """
     say(f"1/3 data: {', '.join(part.name for part in QUICKSTART_BENCHMARKS)}")
-    ready = [(part, run) for part in QUICKSTART_BENCHMARKS if (run := _prepare(part, spec, say)) is not None]
+    ready = [
+        (part, run) for part in QUICKSTART_BENCHMARKS if (run := _prepare_benchmark(part, spec, say)) is not None
+    ]
     if not ready:
         raise DataError(
             "No benchmark could be prepared.", hint="See the notes above; ns doctor shows what is missing."
@@ -113,7 +115,7 @@ def quickstart(spec: QuickstartSpec, *, say: PrintLine) -> EvaluationOutcome:
     return evaluation
 
 
-def _prepare(part: QuickstartBenchmark, spec: QuickstartSpec, say: PrintLine) -> BenchmarkRun | None:
+def _prepare_benchmark(part: QuickstartBenchmark, spec: QuickstartSpec, say: PrintLine) -> BenchmarkRun | None:
     """Return the run of the benchmark cut to its share; None, with a note, where its data cannot be had."""
     benchmark = get_benchmark(part.name)
     try:

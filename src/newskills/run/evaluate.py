@@ -33,7 +33,7 @@ from newskills.run.judging.generation import (
     UNIT_PREFIX,
     JudgeSettings,
     check_judges,
-    judge,
+    judge_answers,
     judge_units,
 )
 from newskills.run.planning.config import GenerationConfig
@@ -51,7 +51,7 @@ from newskills.run.reporting.summarize import (
     own_prompts,
     summarize,
 )
-from newskills.run.reporting.tables import render
+from newskills.run.reporting.tables import render_tables
 
 ENDED_STATES = ("done", "stopped_early")
 """What a unit that wants no more rows is."""
@@ -244,7 +244,7 @@ def _with_judgements(plan: EvaluationPlan, common: RunSpec, answers: RunResult) 
         return answers
     beside = describe_judges(spec.runs, common.units, [piece.unit for piece in judgements])
     own = replace(common, units=(), beside=beside, log_dir=logs, output_dir=logs)
-    judged = judge({name: how for name, how in spec.judges.items() if name in complete}, judgements, own)
+    judged = judge_answers({name: how for name, how in spec.judges.items() if name in complete}, judgements, own)
     judged.units[:0] = answers.units
     judged.retries += answers.retries
     judged.exit_code = judged.exit_code or answers.exit_code
@@ -353,7 +353,7 @@ def _report_evaluation(
         say(f"note: not in the table, because it is not finished: {', '.join(left)}.")
         evaluation.message = f"Not finished: {', '.join(left)}. {evaluation.message}"
     evaluation.reports = summary.reports
-    say(render(summary.reports, spec.accept_lost / 100, output_width() or WIDTH))
+    say(render_tables(summary.reports, spec.accept_lost / 100, output_width() or WIDTH))
     if note := _own_wording(spec, done):
         say("\n".join(wrap_text(note, output_width())))
     for name, record in evaluation.result.until.items():

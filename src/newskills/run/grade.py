@@ -52,7 +52,7 @@ def grade_rows(
     made = make_grader(grader, config)
     rows = with_answers(((f"row {number}", row) for number, row in enumerate(rows, 1)), made)
     if executes(made):
-        return _execute(rows, made, sandbox, environment)
+        return _grade_by_execution(rows, made, sandbox, environment)
     limits = PoolOptions(cpu_seconds=cpu_seconds(made), processes=processes)
     return _grade_rows(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)
 
@@ -97,7 +97,7 @@ def _grade_rows(rows: Iterable[Row], label: str, target: Row, limits: PoolOption
             yield _judged_row(waiting.popleft(), as_score(result, label))
 
 
-def _execute(
+def _grade_by_execution(
     rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig, environment: EnvironmentConfig
 ) -> Iterator[Row]:
     with ExecutedGrading() as grading:
@@ -116,8 +116,8 @@ class ExecutedGrading:
     def __enter__(self) -> ExecutedGrading:
         self._loop.__enter__()
         builder = RunBuilder(os.environ)
-        self._sandboxes = self._loop.run(_made(lambda: Sandboxes(builder, self._fatal.append)))
-        self._pools = self._loop.run(_made(lambda: EnvironmentPools(builder)))
+        self._sandboxes = self._loop.run(_make_on_loop(lambda: Sandboxes(builder, self._fatal.append)))
+        self._pools = self._loop.run(_make_on_loop(lambda: EnvironmentPools(builder)))
         return self
 
     def __exit__(
@@ -168,7 +168,7 @@ def _judged_row(row: Row, score: Score) -> Row:
     return row | verdict_fields(row, score)
 
 
-async def _made(make: Callable[[], T]) -> T:
+async def _make_on_loop(make: Callable[[], T]) -> T:
     return make()
 
 

@@ -16,9 +16,9 @@ from newskills.base.records import Attempt, Inference, Message, Reply, Request, 
 from newskills.solve.dialogue import ask as ask
 from newskills.solve.dialogue import ask_next as ask_next
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 from newskills.solve.tasks.sound import in_pieces
-from newskills.solve.thinking import ThinkingLimits, think
+from newskills.solve.thinking import ThinkingLimits, reply_with_thinking
 
 MAIN = "main"
 
@@ -132,7 +132,7 @@ class ChatSolver:
         self, sample: Sample, request: Request, model: Model, limits: ThinkingLimits
     ) -> Attempt:
         """Solve with a thinking of limited length, which is kept apart from the answer."""
-        forced = await think(model, request, limits, self._counter)
+        forced = await reply_with_thinking(model, request, limits, self._counter)
         reply = forced.reply()
         text = self.text(reply)
         attempt = await self.attempt(sample, request, reply, text)
@@ -150,7 +150,7 @@ class ChatSolver:
         was."""
         pieces = await asyncio.to_thread(in_pieces, request, self._options.piece_seconds)
         replies = [await ask(model, piece) for piece in pieces]
-        whole = joined(replies)
+        whole = join_replies(replies)
         if any(reply.finish_reason == "length" for reply in replies):
             whole.finish_reason = "length"
         texts = [self.text(reply).strip() for reply in replies]

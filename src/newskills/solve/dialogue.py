@@ -59,14 +59,14 @@ def continued(request: Request, text: str, shown: str, reasoning: str | None = N
             raise ConfigError("A prompt of token ids cannot be continued.")
         return msgspec.structs.replace(request, prompt=f"{request.prompt}{text}{shown}")
     messages = list(request.messages)
-    begun = lead(request)
+    begun = lead_text(request)
     if begun:
         messages.pop()
     turn = Message(role="assistant", content=f"{begun}{text}{shown}", reasoning_content=reasoning)
     return msgspec.structs.replace(request, messages=[*messages, turn, Message(role="user", content=GO_ON)])
 
 
-def lead(request: Request) -> str:
+def lead_text(request: Request) -> str:
     """Return the text that the model goes on from: the prompt, or the turn that was begun for it."""
     if request.messages is None:
         if isinstance(request.prompt, str):

@@ -127,13 +127,13 @@ def read_module(where: str) -> TaskModule | None:
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError):
         return None
     classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
-    task = _task(body, classes)
+    task = _task_class(body, classes)
     lines = [node.lineno for node in body if _is_reference(node)]
     return TaskModule(
         task=task,
-        methods=tuple(dict.fromkeys(_methods(classes, task))),
+        methods=tuple(dict.fromkeys(_method_names(classes, task))),
         imported=lines[0] if lines else None,
-        names=frozenset(name for node in body for name in _bound(node)),
+        names=frozenset(name for node in body for name in _bound_names(node)),
     )
 
 
@@ -142,32 +142,32 @@ def _as_solver(methods: tuple[str, ...]) -> str:
     return f"Turn it into a solver: {advice or 'two methods'}. {PAGE} shows a task and its solver side by side."
 
 
-def _task(body: list[ast.stmt], classes: dict[str, ast.ClassDef]) -> str:
+def _task_class(body: list[ast.stmt], classes: dict[str, ast.ClassDef]) -> str:
     for node in body:
-        if isinstance(node, ast.Assign) and TASK_CLASS in _bound(node):
+        if isinstance(node, ast.Assign) and TASK_CLASS in _bound_names(node):
             if isinstance(node.value, ast.Name):
                 return node.value.id
             return TASK_CLASS
-    derived = [name for name, node in classes.items() if _BASE in map(_last, node.bases)]
+    derived = [name for name, node in classes.items() if _BASE in map(_last_name, node.bases)]
     if derived:
         return derived[-1]
     return ""
 
 
-def _methods(classes: dict[str, ast.ClassDef], name: str) -> Iterator[str]:
+def _method_names(classes: dict[str, ast.ClassDef], name: str) -> Iterator[str]:
     """Yield the methods of the class and of those in the same file that it comes from."""
     node = classes.get(name)
     if node is None:
         return
     for base in node.bases:
-        if _last(base) != name:
-            yield from _methods({k: v for k, v in classes.items() if k != name}, _last(base))
+        if _last_name(base) != name:
+            yield from _method_names({k: v for k, v in classes.items() if k != name}, _last_name(base))
     for item in node.body:
         if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and item.name in METHODS:
             yield item.name
 
 
-def _last(node: ast.expr) -> str:
+def _last_name(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return getattr(node, "id", "")
@@ -179,7 +179,7 @@ def _is_reference(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE
 
 
-def _bound(node: ast.stmt) -> Iterator[str]:
+def _bound_names(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         yield node.name
     elif isinstance(node, ast.Import | ast.ImportFrom):

@@ -10,7 +10,7 @@ from newskills.base.records import Logprobs, Reply, Usage
 REPETITION = "repetition"
 
 
-def joined(replies: Sequence[Reply]) -> Reply:
+def join_replies(replies: Sequence[Reply]) -> Reply:
     """Join replies to one: texts joined, tokens summed (as they are billed), the last finish reason.
 
     A count that one of them lacks is unknown for all. Log-probabilities are those of the generated tokens, in order;
@@ -22,8 +22,8 @@ def joined(replies: Sequence[Reply]) -> Reply:
         text="".join(reply.text for reply in replies),
         reasoning="\n\n".join(thoughts) if thoughts else last.reasoning,
         finish_reason=last.finish_reason,
-        usage=summed([reply.usage for reply in replies]),
-        logprobs=_logprobs([reply.logprobs for reply in replies]),
+        usage=sum_usages([reply.usage for reply in replies]),
+        logprobs=_join_logprobs([reply.logprobs for reply in replies]),
         model=last.model,
         raw_message=last.raw_message,
         started=first.started,
@@ -31,9 +31,11 @@ def joined(replies: Sequence[Reply]) -> Reply:
     )
 
 
-def summed(usages: Sequence[Usage]) -> Usage:
+def sum_usages(usages: Sequence[Usage]) -> Usage:
     """Return the sum of the counts; one that a reply lacks is unknown."""
-    return Usage(**{name: total([getattr(used, name) for used in usages]) for name in Usage.__struct_fields__})
+    return Usage(
+        **{name: sum_counts([getattr(used, name) for used in usages]) for name in Usage.__struct_fields__}
+    )
 
 
 def stopped_on_repetition(reply: Reply) -> bool:
@@ -42,7 +44,7 @@ def stopped_on_repetition(reply: Reply) -> bool:
     return reply.finish_reason == REPETITION or flagged is True
 
 
-def total(counts: Sequence[int | None]) -> int | None:
+def sum_counts(counts: Sequence[int | None]) -> int | None:
     """Return the sum of the counts; None where one of them is unknown."""
     present = [count for count in counts if count is not None]
     if len(present) == len(counts):
@@ -50,7 +52,7 @@ def total(counts: Sequence[int | None]) -> int | None:
     return None
 
 
-def _logprobs(parts: Sequence[Logprobs | None]) -> Logprobs | None:
+def _join_logprobs(parts: Sequence[Logprobs | None]) -> Logprobs | None:
     present = [part for part in parts if part is not None]
     if len(present) < len(parts) or not present:
         return None

@@ -13,7 +13,7 @@ from newskills.base.protocols import Model, Tokenizer
 from newskills.base.records import Reply, Request, Row
 from newskills.solve.budget_forcing import BudgetForcing
 from newskills.solve.dialogue import ask_next, continued, generated_tokens
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 
 class ThinkingLimits(Struct, frozen=True, kw_only=True):
@@ -113,7 +113,7 @@ class ForcedReply(Struct, kw_only=True):
 
     def reply(self) -> Reply:
         """Return all requests as one reply, its thinking apart from its text."""
-        whole = joined(self.replies)
+        whole = join_replies(self.replies)
         whole.text, whole.reasoning = f"{self.lead}{self.answer}", self.thought
         whole.usage.reasoning_tokens = self.spent
         if not self.reached:
@@ -125,7 +125,7 @@ class ForcedReply(Struct, kw_only=True):
         return {"num_forced_ends": self.forced_ends, "num_forced_continuations": self.continuations}
 
 
-async def think(
+async def reply_with_thinking(
     model: Model, request: Request, limits: ThinkingLimits, counter: Tokenizer | None = None
 ) -> ForcedReply:
     """Return the reply to a request for a text, whose prompt `limits.prompt` has made. Raises what the model raises.
@@ -137,7 +137,7 @@ async def think(
     forced = ForcedReply()
     if limits.budget == "none":
         forced.lead, forced.ended, forced.forced_ends = limits.lead, True, 1
-    elif not await _think(forced, model, request, limits, counter):
+    elif not await _force_thinking(forced, model, request, limits, counter):
         forced.thought, forced.answer, forced.spent, forced.ended = "", forced.thought, 0, True
         if forced.replies[-1].finish_reason != "length":
             return forced
@@ -148,7 +148,7 @@ async def think(
         forced.ended, forced.forced_ends = True, 1
     remaining = total - forced.spent
     if forced.ended and remaining > 0:
-        turn = _part(continued(request, forced.whole, ""), remaining, request.stop)
+        turn = _part_request(continued(request, forced.whole, ""), remaining, request.stop)
         reply = await ask_next(model, turn, forced.replies)
         forced.reached = reply is not None
         if reply is not None:
@@ -156,14 +156,16 @@ async def think(
     return forced
 
 
-async def _think(
+async def _force_thinking(
     forced: ForcedReply, model: Model, request: Request, limits: ThinkingLimits, counter: Tokenizer | None
 ) -> bool:
     """Let the model think up to its budget, and to its minimum at least; return whether it thinks at all."""
     forcing = limits.forcing
     allowed = limits.tokens or request.inference.tokens_to_generate or 0
     while True:
-        turn = _part(continued(request, forced.thought, ""), allowed - forced.spent, [*request.stop, limits.mark])
+        turn = _part_request(
+            continued(request, forced.thought, ""), allowed - forced.spent, [*request.stop, limits.mark]
+        )
         reply = await ask_next(model, turn, forced.replies)
         if reply is None:
             forced.reached = False
@@ -188,7 +190,7 @@ async def _think(
         forced.continuations += 1
 
 
-def _part(request: Request, tokens: int, stop: list[str]) -> Request:
+def _part_request(request: Request, tokens: int, stop: list[str]) -> Request:
     """Return the request for a part of the reply, which says nothing about thinking to the server."""
     inference = msgspec.structs.replace(request.inference, tokens_to_generate=tokens, thinking_budget=None)
     return msgspec.structs.replace(request, inference=inference, stop=stop)

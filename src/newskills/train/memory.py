@@ -77,6 +77,11 @@ class TrainingPlan(Struct, frozen=True, kw_only=True):
     vllm: float = 0.0
     reference: bool = False
 
+    @property
+    def value_bytes(self) -> int:
+        """Bytes of a value that layers multiply."""
+        return 2 if self.half else 4
+
 
 def certain_parts(shape: ModelShape, plan: TrainingPlan) -> dict[str, float]:
     """Return the bytes of weights, gradients and moments on one device, whatever a step is."""
@@ -109,21 +114,21 @@ def certain_parts(shape: ModelShape, plan: TrainingPlan) -> dict[str, float]:
         # The part outside of the layers is whole from the first to the last, and two layers are: the next one comes
         # while one computes.
         whole = shape.elsewhere + 2 * shape.in_layers / shape.layers
-        sizes = sizes[0] + (2 if plan.half else 4) * whole, *sizes[1:]
+        sizes = sizes[0] + plan.value_bytes * whole, *sizes[1:]
     return dict(zip(("weights", "gradients", "optimizer"), sizes, strict=True))
 
 
-def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, float]:
-    """Return the bytes of one device when most are taken, by what they are for."""
+def memory_by_use(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, float]:
+    """Return use → bytes of one device at the moment when most are taken."""
     certain = certain_parts(shape, plan)
     fixed = {name: certain[name] for name in ("weights", "optimizer")}
     # While a pass runs, gradients are there only of passes before it; at its end those of all weights are.
     kept = certain["gradients"] if step.passes > 1 or plan.split != "none" else 0.0
     tokens = step.sequences * step.length
-    stream, layer = tokens * _stream(shape, plan), tokens * _layer(shape, plan)
+    stream, layer = tokens * _stream_bytes(shape, plan), tokens * _layer_bytes(shape, plan)
     inside = stream if plan.checkpointing else shape.layers * layer
     phases: list[dict[str, float]] = [
-        {"gradients": kept, "activations": inside, "logits": _head(shape, plan, step)},
+        {"gradients": kept, "activations": inside, "logits": _head_bytes(shape, plan, step)},
         {"gradients": certain["gradients"], "activations": layer},
     ]
     if plan.checkpointing:
@@ -133,22 +138,22 @@ def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, fl
     if plan.vllm:
         needed["vLLM"] = plan.vllm
     elif step.sampled:
-        value = 2 if plan.half else 4
-        needed["KV cache"] = step.sampled * step.cache * 2 * shape.layers * shape.kv * value
+        needed["KV cache"] = step.sampled * step.cache * 2 * shape.layers * shape.kv * plan.value_bytes
     if plan.gpu:
         needed["CUDA"] = CONTEXT + SLACK * (sum(needed.values()) - plan.vllm)
     return needed
 
 
-def _head(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> float:
+def _head_bytes(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> float:
     """Return the bytes by which TRL's output head computes probabilities: tile by tile, forwards and backwards."""
     if not step.scored:
         return 0.0
-    value = 2 if plan.half else 4
     # Triton computes on the tile itself, of tokens that are scored; torch, on CPUs, keeps seven like it, and a mask.
     tokens = step.sequences * (step.scored if plan.gpu else step.length)
     wide = min(TILE_TOKENS, tokens)
-    tiles = wide * TILE_VOCAB * value + (0 if plan.gpu else wide * min(TILE_VOCAB, shape.vocab) * (7 * 4 + 1))
+    tiles = wide * TILE_VOCAB * plan.value_bytes
+    if not plan.gpu:
+        tiles += wide * min(TILE_VOCAB, shape.vocab) * (7 * 4 + 1)
     gradients = 4 * tokens * shape.hidden
     if not plan.rank:
         # Of the head, before it is added to that of the embedding.
@@ -156,12 +161,12 @@ def _head(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> float:
     return tiles + gradients
 
 
-def _stream(shape: ModelShape, plan: TrainingPlan) -> float:
+def _stream_bytes(shape: ModelShape, plan: TrainingPlan) -> float:
     """Return the bytes of a token that all layers keep where they are computed again."""
     return shape.layers * (2 if plan.half and plan.gpu and plan.rank else 4) * shape.hidden
 
 
-def _layer(shape: ModelShape, plan: TrainingPlan) -> float:
+def _layer_bytes(shape: ModelShape, plan: TrainingPlan) -> float:
     """Return the bytes of a token in a layer: inputs of norms and projections, queries, keys, values, outputs of
     attention, and four times the width of the feed-forward layer (three without gate).
     """
@@ -176,12 +181,14 @@ def _layer(shape: ModelShape, plan: TrainingPlan) -> float:
 def needed_line(needed: Mapping[str, float], capacity: float | None, device: str) -> str:
     """Return `needs about 61 GB of 80 GB on each GPU: weights 28.1, optimizer 14.2, …`."""
     largest = sorted(needed.items(), key=lambda part: -part[1])
-    shown = ", ".join(f"{name} {_gb(size)}" for name, size in largest if size >= 0.005 * sum(needed.values()))
-    of = "" if capacity is None else f" of {_gb(capacity)} GB"
-    return f"needs about {_gb(sum(needed.values()))} GB{of} on each {device}: {shown}"
+    shown = ", ".join(
+        f"{name} {_format_gb(size)}" for name, size in largest if size >= 0.005 * sum(needed.values())
+    )
+    of = "" if capacity is None else f" of {_format_gb(capacity)} GB"
+    return f"needs about {_format_gb(sum(needed.values()))} GB{of} on each {device}: {shown}"
 
 
-def _gb(size: float) -> str:
+def _format_gb(size: float) -> str:
     value = size / GB
     if value >= 100:
         return f"{value:.0f}"
@@ -205,30 +212,29 @@ def check_memory(
 
     Raises ConfigError where weights, gradients and moments alone do not fit: these are no estimate.
     """
-    needed = parts(shape, plan, step)
+    needed = memory_by_use(shape, plan, step)
     if sum(needed.values()) <= capacity:
         return None
     certain = sum(certain_parts(shape, plan).values())
     text = f"This training {needed_line(needed, capacity, device)}."
-    advice = _smaller(shape, plan, step, capacity)
+    advice = _suggest_changes(shape, plan, step, capacity)
     if certain > capacity:
         raise ConfigError(text, hint=advice)
     return f"{text} It may run out of memory. {advice}"
 
 
-def _smaller(shape: ModelShape, plan: TrainingPlan, step: StepSize, capacity: float) -> str:
-    """Return the first of the changes, with those before it, by which it fits."""
+def _suggest_changes(shape: ModelShape, plan: TrainingPlan, step: StepSize, capacity: float) -> str:
+    """Return the first change, with those before it, that makes the training fit."""
     changes: list[str] = []
-    for text, changed_plan, changed_step in _changes(plan, step):
-        if text is not None:
-            changes.append(text)
-        total = sum(parts(shape, changed_plan, changed_step).values())
-        if changes and total <= capacity:
-            return f"{' '.join(changes)} would need about {_gb(total)} GB."
+    for text, changed_plan, changed_step in _possible_changes(plan, step):
+        changes.append(text)
+        total = sum(memory_by_use(shape, changed_plan, changed_step).values())
+        if total <= capacity:
+            return f"{' '.join(changes)} would need about {_format_gb(total)} GB."
     return "Take a smaller model, or more and larger devices."
 
 
-def _changes(plan: TrainingPlan, step: StepSize) -> list[tuple[str | None, TrainingPlan, StepSize]]:
+def _possible_changes(plan: TrainingPlan, step: StepSize) -> list[tuple[str, TrainingPlan, StepSize]]:
     small = replace(step, sequences=1)
     saved = replace(plan, checkpointing=True)
     if saved.rank:
@@ -236,10 +242,11 @@ def _changes(plan: TrainingPlan, step: StepSize) -> list[tuple[str | None, Train
     else:
         lora = replace(saved, rank=16, targets=PROJECTIONS, split="none", reference=False)
     nf4 = replace(lora, nf4=True)
-    steps: list[tuple[str | None, TrainingPlan, StepSize]] = [
-        ("++trainer.trl.micro_batch_size=1" if step.sequences > 1 else None, plan, small),
-        ("++trainer.trl.gradient_checkpointing=true" if not plan.checkpointing else None, saved, small),
-    ]
+    steps: list[tuple[str, TrainingPlan, StepSize]] = []
+    if step.sequences > 1:
+        steps.append(("++trainer.trl.micro_batch_size=1", plan, small))
+    if not plan.checkpointing:
+        steps.append(("++trainer.trl.gradient_checkpointing=true", saved, small))
     if plan.devices > 1 and plan.split in ("none", "zero1"):
         steps.append(("++trainer.trl.split=zero2", replace(saved, split="zero2"), small))
     if plan.devices > 1 and plan.split != "fsdp":
@@ -256,7 +263,7 @@ def step_size(sequences: int, micro: int, devices: int, length: int, scored: int
     are sampled.
     """
     share = ceil(sequences / devices)
-    at_once = min(micro, share) if micro else share
+    at_once = min(micro or share, share)
     return StepSize(
         sequences=at_once,
         passes=ceil(share / at_once),

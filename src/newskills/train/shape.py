@@ -68,17 +68,23 @@ class ModelShape(Struct, frozen=True, kw_only=True):
         sizes = {name: wide * narrow for name, (wide, narrow) in self.linears().items()}
         attention = sum(size for name, size in sizes.items() if name in ("q_proj", "k_proj", "v_proj", "o_proj"))
         block = sum(sizes.values()) - attention
-        feed = block * self.experts + self.hidden * self.experts if self.experts else block
-        extra = (3 * self.hidden * self.shared + self.hidden) if self.shared else 0
-        return self.layers * (attention + feed + extra)
+        feed = block
+        if self.experts:
+            feed = (block + self.hidden) * self.experts
+        if self.shared:
+            feed += 3 * self.hidden * self.shared + self.hidden
+        return self.layers * (attention + feed)
 
     @property
     def elsewhere(self) -> int:
         """Weights of embedding, output head, norms and biases."""
-        biases = self.attention + 2 * self.kv if self.bias else 0
-        norms = 2 * self.hidden + (2 * self.head if self.normed_heads else 0)
+        in_layer = 2 * self.hidden
+        if self.normed_heads:
+            in_layer += 2 * self.head
+        if self.bias:
+            in_layer += self.attention + 2 * self.kv
         tables = self.vocab * self.hidden * (1 if self.tied else 2)
-        return tables + self.layers * (norms + biases) + self.hidden
+        return tables + self.layers * in_layer + self.hidden
 
     @property
     def weights(self) -> int:
@@ -118,7 +124,7 @@ def model_shape(folder: Path) -> ModelShape | None:
     inner = size("intermediate_size", "n_inner", "ffn_hidden_size", default=4 * hidden)
     return ModelShape(
         hidden=hidden,
-        inner=(size("moe_intermediate_size") if experts else None) or inner or 4 * hidden,
+        inner=(experts and size("moe_intermediate_size")) or inner or 4 * hidden,
         layers=layers,
         heads=heads,
         kv_heads=size("num_key_value_heads", default=heads) or heads,

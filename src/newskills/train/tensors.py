@@ -24,7 +24,7 @@ WRITERS = ("PytorchStreamWriter", "inline_container")
 
 
 @contextmanager
-def written(path: Path) -> Iterator[None]:
+def translate_write_errors(path: Path) -> Iterator[None]:
     """Raise StorageError where safetensors, torch or the system could not write `path`."""
     from safetensors import SafetensorError
 
@@ -128,5 +128,5 @@ def save_tensors(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
     from safetensors.torch import save_file
 
     check_finite(tensors, f"{path} is not written")
-    with written(path):
+    with translate_write_errors(path):
         save_file({name: value.contiguous() for name, value in tensors.items()}, path, metadata={"format": "pt"})

@@ -18,7 +18,7 @@ from newskills.base.stats import Z95, wilson_interval
 from newskills.base.terminal import counted
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import load_state
-from newskills.run.reporting.results import BenchmarkResults, discover
+from newskills.run.reporting.results import BenchmarkResults, list_results
 from newskills.view.comparison.records import read_whole_rows
 from newskills.view.labels import LabelledSample, kappa_of, share_of
 
@@ -80,7 +80,7 @@ def judge_agreements(
     replies: dict[LabelledSample, set[str]] = {}
     judged: dict[tuple[str, str], list[_Judged]] = {}
     for folder in folders:
-        for item in discover(folder):
+        for item in list_results(folder):
             for judge, sample in _judged_samples(item, labels, replies):
                 judged.setdefault((item.benchmark, judge), []).append(sample)
     agreements, notes = [], []

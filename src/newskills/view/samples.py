@@ -17,7 +17,7 @@ from newskills.base.records import Cause, Outcome, Row
 from newskills.base.tables import WIDTH
 from newskills.base.terminal import printable
 from newskills.run.reporting.counted import subsets_of
-from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, discover, seed_of
+from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, list_results, seed_of
 from newskills.run.reporting.summarize import UngradedError
 from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts, read_whole_rows
 from newskills.view.filters.columns import SampleFacts
@@ -67,7 +67,7 @@ def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[
     Raises DataError where nothing is there, UnknownNameError for a benchmark that is not, or a column of the filter,
     ConfigError for a filter that cannot be read.
     """
-    items = discover(folder)
+    items = list_results(folder)
     if not any(item.files for item in items) and (advice := advice_to_name_a_run(folder)):
         raise DataError(f"{folder} has no results: {advice}")
     if not items:

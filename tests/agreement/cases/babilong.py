@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.benchmarks.long_context.question_sets import babilong
+from newskills.benchmarks.long_context.question_sets import babilong_row
 from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _QUESTIONS = {
@@ -28,12 +28,12 @@ def rows() -> Iterator[Row]:
     draw = random.Random("babilong")
     for task, question in _QUESTIONS.items():
         for number in range(10):
-            labels = babilong(_raw(task, "", ""), number)["all_classes"]
+            labels = babilong_row(_raw(task, "", ""), number)["all_classes"]
             gold, other = draw.sample(labels, 2)
             person = draw.choice([name for name in _PEOPLE if name != gold])
             thing = draw.choice([name for name in _THINGS if name != gold])
             asked = question.format(person=person, thing=thing, gold=other, other=other)
-            row = babilong(_raw(task, asked, gold), number)
+            row = babilong_row(_raw(task, asked, gold), number)
             yield {key: row[key] for key in ("task", "asked", "expected_answer", "all_classes", "measure")}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.benchmarks.vlm.yes_no import hallusionbench
+from newskills.benchmarks.vlm.yes_no import hallusionbench_row
 from newskills.metrics import make_metric
 from tests.agreement.compare import FIGURES, Comparison, Verdict
 from tests.agreement.originals import defined
@@ -85,7 +85,7 @@ def ours(row: Row, reply: Any) -> float:
 def _numbers(samples: str) -> Mapping[str, float]:
     grader, metric = plain_grader("multichoice", {}), make_metric("hallusionbench")
     for place, sample in enumerate(json.loads(samples)):
-        record = hallusionbench(_raw(sample), place)
+        record = hallusionbench_row(_raw(sample), place)
         score = grader.grade({**record, "generation": _replied(record, sample[-1])})
         metric.update([{**record, **score.fields, "outcome": score.outcome, "outcome_cause": score.cause}])
     return {name: number.value / 100 for name, number in metric.numbers()["pass@1"].items()}

@@ -11,7 +11,7 @@ from typing import Any
 from unittest import mock
 
 from newskills.base.records import Row
-from newskills.benchmarks.long_context.question_sets import infinitebench
+from newskills.benchmarks.long_context.question_sets import infinitebench_row
 from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
@@ -134,7 +134,7 @@ def _raw(row: Row) -> Row:
 
 
 def ours(row: Row, reply: Any) -> float | None:
-    return _GRADED(infinitebench(_raw(row), 0), reply)
+    return _GRADED(infinitebench_row(_raw(row), 0), reply)
 
 
 _GRADED = by_grader("long_text", value="score")

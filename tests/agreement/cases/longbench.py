@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.benchmarks.long_context.question_sets import longbench
+from newskills.benchmarks.long_context.question_sets import longbench_row
 from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
@@ -47,7 +47,7 @@ def rows() -> Iterator[Row]:
                 "answers": [gold, gold],
                 "language": "en",
             }
-            row = longbench({**raw, "all_classes": _CLASSES if task == "trec" else None}, 0)
+            row = longbench_row({**raw, "all_classes": _CLASSES if task == "trec" else None}, 0)
             yield {"task": task, **{key: row[key] for key in ("answers", "all_classes", "measure", "language")}}
 
 

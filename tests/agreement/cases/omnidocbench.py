@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.benchmarks.vlm.omnidocbench import page
+from newskills.benchmarks.vlm.omnidocbench import page_fields
 from newskills.graders.documents.grader import MEASURES, page_distances
 from tests.agreement.compare import WHOLE, Comparison, Verdict
 
@@ -189,7 +189,7 @@ def _silent(verdict: Callable[[Row, Any], float | None]) -> Verdict:
 
 
 def ours(row: Row, reply: Any) -> float | None:
-    return page_distances(page(_annotated(row)), reply)[row["task"]]
+    return page_distances(page_fields(_annotated(row)), reply)[row["task"]]
 
 
 COMPARISON = Comparison(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.benchmarks.chat_judge.conversations import wildbench
+from newskills.benchmarks.chat_judge.conversations import wildbench_row
 from newskills.metrics import make_metric
 from tests.agreement.compare import FIGURES, Comparison, Verdict
 
@@ -52,7 +52,7 @@ def forms(row: Row) -> Mapping[str, Any]:
 def ours(row: Row, reply: Any) -> float:
     metric = make_metric("wildbench")
     for mark, *tags in reply["samples"]:
-        metric.update([{**wildbench(_raw(tags), 0), "generation": "text", "ratings": {"all": mark}}])
+        metric.update([{**wildbench_row(_raw(tags), 0), "generation": "text", "ratings": {"all": mark}}])
     return metric.numbers()["pass@1"][_FIGURES[reply["figure"]]].value / 100
 
 

@@ -14,7 +14,13 @@ from newskills.base.store import read_rows, write_rows
 from newskills_aimo.recipe.evaluating import EvaluationSettings, evaluation_lines, prompt_settings
 from newskills_aimo.recipe.lines import CommandLine, ReportingOptions
 from newskills_aimo.recipe.settings import AimoConfig, CotStage, RlStage
-from newskills_aimo.recipe.training import StagedTraining, _built, keep_samples, model_in, plan
+from newskills_aimo.recipe.training import (
+    StagedTraining,
+    _build_first_dataset,
+    keep_samples,
+    model_in,
+    plan_stages,
+)
 
 
 def line(dataset: str) -> CommandLine:
@@ -31,11 +37,11 @@ def test_the_next_set_takes_the_place_of_one_that_cannot_be_had() -> None:
             raise DataError("The hub refuses it.")
         return 0
 
-    _built([line("math-hard"), line("numinamath-cot")], ns, said.append)
+    _build_first_dataset([line("math-hard"), line("numinamath-cot")], ns, said.append)
     assert asked == ["math-hard", "numinamath-cot"]
     assert said == ["note: math-hard: The hub refuses it.; numinamath-cot is used instead"]
     with pytest.raises(DataError, match="refuses"):
-        _built([line("math-hard")], ns, said.append)
+        _build_first_dataset([line("math-hard")], ns, said.append)
 
 
 @pytest.mark.parametrize(("share", "low", "high"), [(1.0, 2000, 2000), (0.1, 130, 270), (0.01, 5, 40)])
@@ -68,7 +74,7 @@ def test_the_plan_for_a_gpu_says_all_that_the_table_says() -> None:
     config = AimoConfig(cot=CotStage(start="m"))
     lines = {
         f"{name} {one.command}": one
-        for name, one in plan(StagedTraining(stages=("cot", "tir", "rl"), config=config, backend="trl"))
+        for name, one in plan_stages(StagedTraining(stages=("cot", "tir", "rl"), config=config, backend="trl"))
     }
     cot, rl = lines["cot sft"].keys, lines["rl grpo"].keys
     assert (cot["batch_size"], cot["trainer.trl.micro_batch_size"], cot["max_length"]) == (32, 4, 4096)
@@ -97,7 +103,7 @@ def test_a_line_is_what_a_person_would_type() -> None:
     one = CommandLine(
         command="sft", places=("x",), options={"a": None, "b": True}, keys={"c": ("q", "r"), "d": "two words"}
     )
-    assert one.shown == """ns sft x --b=true '++c=["q","r"]' '++d=two words'"""
+    assert one.shell_text == """ns sft x --b=true '++c=["q","r"]' '++d=two words'"""
     assert json.loads(one.words[2].partition("=")[2]) == ["q", "r"]
     assert RlStage().batch == 32
 

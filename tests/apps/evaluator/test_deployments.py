@@ -20,11 +20,11 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref
 from newskills.base.records import Row
 from newskills.launch.executors.slurm import Slurm
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import Site
 from newskills.launch.validate import pipeline_problems
 from newskills_evaluator.deployments import DeploymentPlan, plan_invocation
-from newskills_evaluator.deployments.place import MOST_COPIES
+from newskills_evaluator.deployments.place import MAX_COPIES
 
 INVOCATION = "00112233aabbccdd"
 SQSH = "/images/server.sqsh"
@@ -61,7 +61,7 @@ def texts(made: DeploymentPlan, job: int = 0) -> dict[str, str]:
     """Scripts of a job, as Slurm gets them."""
     site = Site(cluster=made.cluster, folder=made.folder, environ=made.environ, experiment="e", code="/code")
     work = made.pipeline.jobs[job]
-    return render(work, site.job_folder(work), Slurm(site))
+    return render_scripts(work, site.job_folder(work), Slurm(site))
 
 
 def argv_of(text: str) -> list[str]:
@@ -236,7 +236,7 @@ def test_time_beyond_one_job_and_odd_resources(place: Evaluations) -> None:
     assert made.pipeline.jobs[0].copies == 2
     assert planned(place, execution={**execution, "max_walltime": "120:00:00"}, deployment=served).pipeline.jobs[
         0
-    ].copies == (MOST_COPIES)
+    ].copies == (MAX_COPIES)
     job = texts(made)["job.sh"]
     assert "#SBATCH --exclusive\n" in job
     assert "#SBATCH --constraint='h100 one'" in job

@@ -28,7 +28,7 @@ from tests.server import FakeServer
 
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
 from newskills.benchmarks import get_benchmark, get_group
-from newskills.commands.loading import load
+from newskills.commands.loading import load_command
 
 ADDRESS = "http://127.0.0.1:8000/v1"
 COMMON = (
@@ -217,9 +217,9 @@ def test_each_line_does_its_work(task: str, place: Path, data_dir: Path, fake_se
     (words,) = [words for words in steps(task, written(task, place, server)) if words[0] == "eval"]
     if task == "ns_bfcl_v4" and find_spec("sentence_transformers") is None:
         with pytest.raises(ConfigError, match=r"newskills\[embeddings\]"):
-            load("eval").main(words[1:])
+            load_command("eval").main(words[1:])
         return
-    assert load("eval").main(words[1:]) == 0
+    assert load_command("eval").main(words[1:]) == 0
     name = benchmark_of(task)
     found = json.loads((place / "out/eval-results" / name / "metrics.json").read_text())
     assert name in found
@@ -233,10 +233,10 @@ def test_the_usual_judge_is_asked_for_its_key_before_anything_is_sent(
     server = fake_server(answer=reply)
     words = steps(task, written(task, place, server))[1]
     with pytest.raises(AuthError, match="OPENAI_API_KEY"):
-        load("eval").main(words[1:])
+        load_command("eval").main(words[1:])
     assert server.records == []
     judge = f"--judge_model=j --judge_server_type=openai --judge_server_address={server.url}"
-    assert load("eval").main([*words[1:], *judge.split()]) == 0
+    assert load_command("eval").main([*words[1:], *judge.split()]) == 0
 
 
 def eventually_refused(port: int) -> bool:
@@ -278,8 +278,8 @@ def test_ruler_is_prepared_and_evaluated_by_its_line(
     line = written("ns_ruler", tmp_path, server).replace("=D", f"={tmp_path / 'data'}")
     assert AT_LENGTH[0] in line
     prepare, evaluate = steps("ns_ruler", line.replace(*AT_LENGTH))
-    assert load("prepare_data").main(prepare[1:]) == 0
-    assert load("eval").main(evaluate[1:]) == 0
+    assert load_command("prepare_data").main(prepare[1:]) == 0
+    assert load_command("eval").main(evaluate[1:]) == 0
     found = json.loads((tmp_path / "out/eval-results/ruler/evaluation_128k/metrics.json").read_text())
     assert found
 
@@ -288,7 +288,7 @@ def test_comet_scores_or_says_what_it_needs(place: Path, fake_server: FakeServer
     server = fake_server(answer=reply)
     words = steps("ns_wmt24pp_comet", written("ns_wmt24pp_comet", place, server))[1]
     with pytest.raises(NewskillsError, match=r"comet"):
-        load("eval").main(words[1:])
+        load_command("eval").main(words[1:])
     assert server.records == [], "refused before anything is asked"
 
 
@@ -296,5 +296,5 @@ def test_no_model_is_needed_where_the_server_s_is_named(place: Path, fake_server
     server = fake_server(answer=reply)
     words = [w for w in steps("ns_gpqa", written("ns_gpqa", place, server))[1] if not w.startswith("--model")]
     address = [w if not w.startswith("--server_address") else f"--server_address={server.url}" for w in words]
-    assert load("eval").main([*address[1:], "++server.model=named"]) == 0
+    assert load_command("eval").main([*address[1:], "++server.model=named"]) == 0
     assert {record.body["model"] for record in server.records} == {"named"}

@@ -21,8 +21,8 @@ from tests.conftest import FakeServerFactory
 from tests.exchange.evaluated import ANSWERS, BENCHMARK, records
 
 from newskills.base.errors import DataError
-from newskills.commands.loading import load
-from newskills_evaluator.harness import ALIASES, evaluations, framework_text, main, target
+from newskills.commands.loading import load_command
+from newskills_evaluator.harness import ALIASES, framework_text, list_evaluations, main, target
 from newskills_evaluator.results_yml import results_document, sample_record, task_results, write_samples
 
 EVALUATOR = importlib.util.find_spec("nemo_evaluator") is not None
@@ -63,7 +63,7 @@ def parsed(line: str) -> list[Any]:
     cut = words.index("&&")
     for step in (words[:cut], words[cut + 1 :]):
         assert step[0] == "ns"
-        steps.append(load(step[1]).parsed(step[2:]))
+        steps.append(load_command(step[1]).parse_words(step[2:]))
     return steps
 
 
@@ -91,7 +91,7 @@ def test_the_evaluator_finds_the_package_in_the_namespace() -> None:
 
 
 def test_tasks_have_names_that_the_evaluator_takes() -> None:
-    names = [entry["name"] for entry in evaluations()]
+    names = [entry["name"] for entry in list_evaluations()]
     assert len(set(names)) == len(names) > 400
     assert not [name for name in names if "." in name]
     assert set(ALIASES) <= set(names)

@@ -438,7 +438,7 @@ def test_requests_of_a_model_are_done_in_their_order_and_once(address: str) -> N
 
 
 def test_a_request_whose_forerunner_never_comes_is_given_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("newskills_tinker.server.queue.GAP", 0.2)
+    monkeypatch.setattr("newskills_tinker.server.queue.EARLIER_REQUESTS_SECONDS", 0.2)
     model_id = bare_model(address)
     lonely = later(address, "save_weights", model_id=model_id, seq_id=2, path="lonely")
     found = kept(address, lonely)

@@ -18,7 +18,7 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare, ready_rows
 from newskills.benchmarks.files.described import DescribedBenchmark
-from newskills.run.validation.checks import GOLD, ValidationSampling, validate
+from newskills.run.validation.checks import GOLD, ValidationSampling, check_benchmarks
 
 ANIMALS = ("dog", "cow", "cat", "owl", "bee", "ant", "elk", "fox", "hen", "pig", "rat", "yak")
 Rows = list[dict[str, Any]]
@@ -104,7 +104,7 @@ def test_a_kind_is_seen_prepared_and_measures_what_it_should(name: str, tmp_path
     assert len(prepared) == len(rows)
     assert {key: prepared[0].get(key) for key in fields} == fields
     assert [row["id"] for row in prepared] == [f"{name}-test-{n}" for n in range(len(rows))]
-    (validation,) = validate([benchmark], ValidationSampling(data_dir=tmp_path / "data"))
+    (validation,) = check_benchmarks([benchmark], ValidationSampling(data_dir=tmp_path / "data"))
     assert validation.problems == []
     assert (validation.shares[GOLD].right, validation.shares[GOLD].of) == (len(rows), len(rows))
     assert validation.hedges

@@ -13,7 +13,7 @@ import pytest
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, DataError, UserError
 from newskills.base.store import read_rows
-from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks, get_benchmark
 from newskills.benchmarks.data import prepare, ready_rows
 from newskills.benchmarks.files.described import DescribedBenchmark
 from newskills.benchmarks.files.format import BenchmarkFile
@@ -174,7 +174,7 @@ def test_what_a_command_line_says_decides(tmp_path: Path) -> None:
 
     def with_words(name: str, words: TableWords) -> DescribedBenchmark:
         places = BenchmarkPlaces(None, tmp_path / "data", words=words)
-        (benchmark,) = expand(str(tmp_path / name), places)
+        (benchmark,) = expand_benchmarks(str(tmp_path / name), places)
         assert isinstance(benchmark, DescribedBenchmark)
         return benchmark
 

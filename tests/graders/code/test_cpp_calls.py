@@ -111,9 +111,9 @@ def test_the_function_is_told_by_the_starter_code() -> None:
         "private_test_cases": "[]",
         "starter_code": "/* struct Node { Node(int x); } */\n" + STARTER % "int f(int x)",
     }
-    assert contest_tests.tests(raw, {}) == contest_tests.tests(raw, {"func_name": "f"})
+    assert contest_tests.pack_tests(raw, {}) == contest_tests.pack_tests(raw, {"func_name": "f"})
     with pytest.raises(ValueError, match="starter_code"):
-        contest_tests.tests({**raw, "starter_code": ""}, {})
+        contest_tests.pack_tests({**raw, "starter_code": ""}, {})
     with pytest.raises(ValueError, match="no head of g"):
         calling_program("", STARTER % "int f(int x)", "g")
 

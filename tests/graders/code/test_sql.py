@@ -11,7 +11,7 @@ from tests.graders.code.running_any import fenced, graded
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.benchmarks.code.text_to_sql import schema
+from newskills.benchmarks.code.text_to_sql import schema_statements
 from newskills.graders import make_grader
 
 GOLD = "SELECT name, age FROM keeper WHERE age > 30"
@@ -90,7 +90,7 @@ def test_databases_that_are_not_there_fail_nobody(databases: Path) -> None:
 
 
 def test_schemas_are_what_sqlite_understands() -> None:
-    text = schema(
+    text = schema_statements(
         {
             "table_names_original": ["keeper", "animal"],
             "column_names_original": [[-1, "*"], [0, "id"], [0, "first name"], [1, "id"], [1, "keeper"]],

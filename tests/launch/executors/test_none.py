@@ -19,7 +19,7 @@ from newskills.base.protocols import Executor
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors import EXECUTORS, make_executor  # type: ignore[attr-defined]
 from newskills.launch.executors.none import Processes
-from newskills.launch.executors.supervisor import children
+from newskills.launch.executors.supervisor import list_children
 from newskills.launch.place import Site
 
 STAY = "import time; print('here', flush=True); time.sleep(600)"
@@ -178,11 +178,11 @@ print(processes(Path({str(tmp_path)!r})).submit(job("a", client("m", "import tim
 def test_nothing_is_left_of_a_job_that_has_ended(tmp_path: Path) -> None:
     """Not even a grandchild in a session of its own; no zombie below this process either."""
     pid = tmp_path / "pid"
-    others = set(children())  # of tests that ran before in this process
+    others = set(list_children())  # of tests that ran before in this process
     state, _ = finished(processes(tmp_path), job("a", client("m", GRANDCHILD, str(pid), "0")))
     assert state == "completed"
     assert not alive(int(pid.read_text()))
-    assert set(children()) <= others
+    assert set(list_children()) <= others
 
 
 def test_a_killed_job_script_takes_all_with_it(tmp_path: Path) -> None:

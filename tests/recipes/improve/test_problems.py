@@ -9,8 +9,8 @@ from tests.recipes.improve.words import COUNT, spec_for, words_benchmark, write_
 from newskills.base.errors import ConfigError, DataError, LockedError
 from newskills.base.store import hold_lock, read_rows, write_rows
 from newskills.benchmarks.data import NotPreparedError
-from newskills.benchmarks.reasoning.lessons import sorting
-from newskills.recipes.improve.loop import improve
+from newskills.benchmarks.reasoning.lessons import sorting_rows
+from newskills.recipes.improve.loop import run_improvement
 from newskills.recipes.improve.problems import decontaminate_rows, draw_problems, load_problems
 from newskills.recipes.improve.records import ImproveSpec
 
@@ -33,8 +33,8 @@ def test_each_round_draws_new_problems_until_all_were_used() -> None:
 
 def test_a_form_that_all_problems_share_is_no_overlap_but_a_copy_is() -> None:
     """Every problem of the lesson has the same thirteen words and four numbers of its own."""
-    test = [row["question"] for row in sorting("test")]
-    train = sorting("train")[:50]
+    test = [row["question"] for row in sorting_rows("test")]
+    train = sorting_rows("train")[:50]
     assert decontaminate_rows(train, test, 0.5) == train
     copied = {"id": "x", "question": test[7].upper().replace(" ", "  ")}
     assert decontaminate_rows([*train, copied], test, 0.5) == train
@@ -104,7 +104,7 @@ def test_solutions_are_replies_to_training_problems(spec: ImproveSpec, tmp_path:
 
 def test_one_run_at_a_time(spec: ImproveSpec) -> None:
     with hold_lock(spec.output_dir / "lock", "it"), pytest.raises(LockedError, match="is in use by process"):
-        improve(spec, say=print)
+        run_improvement(spec, say=print)
 
 
 def test_grpo_takes_no_replies_of_others(spec: ImproveSpec, tmp_path: Path) -> None:

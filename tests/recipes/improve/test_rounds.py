@@ -19,7 +19,7 @@ from tests.recipes.improve.words import COUNT, KEYS, UNTAUGHT, spec_for, words_b
 from newskills.base.errors import ConfigError, StorageError
 from newskills.base.store import read_rows
 from newskills.pipelines.improvement_report import write_improvement_report
-from newskills.recipes.improve.loop import Improvement, improve
+from newskills.recipes.improve.loop import Improvement, run_improvement
 from newskills.recipes.improve.records import ImproveSpec, ImproveStage, RoundRecord
 
 pytestmark = [pytest.mark.local_model, pytest.mark.slow]
@@ -31,7 +31,7 @@ def poisoned(small_model: Path, tmp_path_factory: pytest.TempPathFactory) -> tup
     folder = tmp_path_factory.mktemp("poisoned")
     write_training(folder, "Item", ("yes", "no"))
     spec = spec_for(folder, small_model, words_benchmark(folder, "words", "Item", "yes"))
-    return spec, improve(spec, say=lambda _: None)
+    return spec, run_improvement(spec, say=lambda _: None)
 
 
 @pytest.mark.nightly
@@ -83,15 +83,17 @@ def test_what_is_done_is_not_done_again_and_more_rounds_change_the_mixture(
     files = {
         path: path.stat().st_mtime_ns for path in spec.output_dir.rglob("*") if path.name.startswith("server")
     }
-    assert improve(spec, say=lambda _: None) == improvement
+    assert run_improvement(spec, say=lambda _: None) == improvement
     assert files == {path: path.stat().st_mtime_ns for path in files}
     assert all(path.stat().st_mtime_ns == when for path, when in files.items())
-    further = improve(msgspec.structs.replace(spec, rounds=3), say=lambda _: None)
+    further = run_improvement(msgspec.structs.replace(spec, rounds=3), say=lambda _: None)
     assert further.rounds[:2] == improvement.rounds
     assert further.rounds[2].mixture == "twice as many samples"
     assert further.rounds[2].begun_from == "round-01"
     with pytest.raises(ConfigError, match="a run with other settings: epochs"):
-        improve(msgspec.structs.replace(spec, keys=msgspec.structs.replace(KEYS, epochs=1)), say=lambda _: None)
+        run_improvement(
+            msgspec.structs.replace(spec, keys=msgspec.structs.replace(KEYS, epochs=1)), say=lambda _: None
+        )
 
 
 @pytest.mark.nightly
@@ -119,7 +121,7 @@ def test_a_stage_whose_guard_got_worse_is_not_kept(
         guards=(guard,),
         margin=25.0,
     )
-    (record,) = improve(spec, say=lambda _: None).rounds
+    (record,) = run_improvement(spec, say=lambda _: None).rounds
     assert record.test is not None
     assert record.test.better
     assert not record.kept
@@ -130,7 +132,9 @@ def test_a_stage_whose_guard_got_worse_is_not_kept(
     assert (spec.output_dir / "eval/things").is_dir()
     assert not spec.model_folder("things").exists()
     with pytest.raises(ConfigError, match="would fail even a model without any change: with 30 problems"):
-        improve(msgspec.structs.replace(spec, margin=1.0, output_dir=tmp_path / "narrow"), say=lambda _: None)
+        run_improvement(
+            msgspec.structs.replace(spec, margin=1.0, output_dir=tmp_path / "narrow"), say=lambda _: None
+        )
 
 
 @pytest.mark.nightly
@@ -148,7 +152,7 @@ def test_grpo_trains_on_problems_that_are_sometimes_correct(
         solutions=(),
         keys=msgspec.structs.replace(KEYS, samples=4, temperature=0.9, steps=1, batch_size=2, group_size=2),
     )
-    (record,) = improve(spec, say=lambda _: None).rounds
+    (record,) = run_improvement(spec, say=lambda _: None).rounds
     rows = list(read_rows(spec.folder(1) / "data/train.jsonl"))
     assert 0 < len(rows) == record.examples.examples
     assert record.test is not None
@@ -163,7 +167,7 @@ def test_without_a_correct_reply_there_is_nothing_to_train_on_and_nothing_is_spe
     spec = spec_for(
         tmp_path, small_model, words_benchmark(tmp_path, "words", "Item", "yes"), solutions=(), patience=1
     )
-    improvement = improve(spec, say=lambda _: None)
+    improvement = run_improvement(spec, say=lambda _: None)
     (record,) = improvement.rounds
     assert record.test is None
     assert record.why.startswith("nothing to train on")
@@ -179,7 +183,7 @@ def test_a_full_disk_is_one_sentence(small_model: Path, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "4m") as disk:
         spec = spec_for(tmp_path, small_model, benchmark, output_dir=disk / "out")
         with pytest.raises(StorageError, match=r"No space left on device|full"):
-            improve(spec, say=lambda _: None)
+            run_improvement(spec, say=lambda _: None)
 
 
 @pytest.mark.nightly

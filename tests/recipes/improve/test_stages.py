@@ -54,7 +54,7 @@ def test_the_three_stages_of_the_recipe_are_a_configuration() -> None:
     )
     assert rl.batch_size == recipe.rl.batch // recipe.rl.num_generations
     assert (rl.reward.correct, rl.reward.wrong, rl.reward.format.box) == (1.0, -0.5, 0.1)
-    solved = [stage.applied(get_benchmark("math-500")).defaults for stage in stages]
+    solved = [stage.apply_to(get_benchmark("math-500")).defaults for stage in stages]
     assert [settings.get("code_execution", False) for settings in solved] == [False, True, False]
     assert [settings["inference.tokens_to_generate"] for settings in solved] == [4096, 8192, 2048]
 
@@ -147,8 +147,8 @@ def test_all_models_that_are_compared_have_one_token_limit(tmp_path: Path, share
     limit = "inference.tokens_to_generate"
     base = load_problems(spec, print).evaluated[0].benchmark
     assert base.defaults[limit] == spec.tested_tokens == max(shared, 8)
-    assert [stage.applied(base).defaults[limit] for stage in stages] == [8, 2]
-    assert [stage.applied(base, spec.tested_tokens).defaults for stage in stages] == [base.defaults] * 2
+    assert [stage.apply_to(base).defaults[limit] for stage in stages] == [8, 2]
+    assert [stage.apply_to(base, spec.tested_tokens).defaults for stage in stages] == [base.defaults] * 2
 
 
 CODE: dict[str, Any] = {"code_execution": True, "code_tags": "qwen", "inference.endpoint_type": "text"}

@@ -13,7 +13,7 @@ import pytest
 from newskills.base.errors import ConfigError
 from newskills.run.reporting.tracking import Tracking
 from newskills.run.training import reporting
-from newskills.run.training.reporting import reported
+from newskills.run.training.reporting import report_steps
 from newskills.train.loops.stepping import OnStep, Progress
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 def tell(told: OnStep, folder: Path, steps: Iterable[int], **more: Any) -> None:
     given = {"tensorboard": False, "tracking": None} | more
-    with reported(told, folder, **given) as every:
+    with report_steps(told, folder, **given) as every:
         for step in steps:
             every(Progress(step, 9, {"loss": step / 10, "eval_reward": 1.0}))
 

@@ -17,7 +17,7 @@ from newskills.run.training.examples import examples_of
 from newskills.run.training.preferences import as_pair, read_labelled, read_preferences
 from newskills.run.training.rows import training_row
 from newskills.run.training.skill import Skill
-from newskills.train.pipelines.formats import FormatError, examine
+from newskills.train.pipelines.formats import FormatError, examine_file
 from newskills.train.verbs import Datum
 
 THINKING = CHATML.replace(
@@ -259,6 +259,6 @@ def test_trainers_of_others_get_no_file_from_which_they_lose_a_field(tmp_path: P
     path = write(tmp_path / "rows.jsonl", [{"input": "a", "output": "b", "messages": [ASKED]}, row])
     forms = ("messages",) if "messages" in row else ("input_output",)
     with pytest.raises(FormatError, match=f"line 2: the field '{name}' would be lost"):
-        examine(path, forms)
+        examine_file(path, forms)
     fine = {**row, name: "", "instruction": ""}
-    assert examine(write(path, [fine]), forms).rows == 1
+    assert examine_file(write(path, [fine]), forms).rows == 1

@@ -16,7 +16,7 @@ from trl import SFTConfig as TrlConfig
 from trl import SFTTrainer
 
 from newskills.base.records import Row
-from newskills.run.training.examples import examples_of, fitting
+from newskills.run.training.examples import examples_of, fit_to_length
 from newskills.run.training.skill import Skill
 from newskills.train.verbs import Datum
 
@@ -110,5 +110,5 @@ def test_truncation_keeps_the_start_as_trl_does(tmp_path: Path) -> None:
     folder = model(tmp_path / "model", CHATML)
     row = {"prompt": "2 + 2 =", "completion": " 4, as everybody knows"}
     data = examples_of([row], Skill(folder), Path("rows"), say=[].append)
-    (datum,) = fitting(data, 12, "truncate", say=[].append)
+    (datum,) = fit_to_length(data, 12, "truncate", say=[].append)
     assert labelled(datum) == of_trl(folder, tmp_path / "out", row, max_length=12)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.config.layers import Layer, resolve
-from newskills.train.data.build import BuildRequest, InputSource, build
+from newskills.train.data.build import BuildRequest, InputSource, build_training_set
 from newskills.train.data.card import Card
 from newskills.train.data.chain import make_chain
 from newskills.train.data.filters.base import FilterVerdict
@@ -47,7 +47,7 @@ def made(
     check_settings(config, RECIPES[recipe], decontaminated=bool(compared))
     inputs = tuple(InputSource(path=path, graded=graded and not schema, schema=schema) for path in files)
     request = BuildRequest(config=config, recipe=recipe, inputs=inputs, compared=compared, workers=workers)
-    card = build(request, lambda what, share: None)
+    card = build_training_set(request, lambda what, share: None)
     return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()], card
 
 

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.train.data.arithmetic import NoArithmetic, chains, is_wrong, split, steps, value
+from newskills.train.data.arithmetic import (
+    NoArithmetic,
+    equality_chains,
+    evaluation_steps,
+    expression_value,
+    is_wrong,
+    split_chain,
+)
 
 NUMBERS = st.integers(0, 999).map(lambda n: (str(n), Fraction(n), 0)) | st.integers(1, 999).map(
     lambda n: (f"{n / 8}", Fraction(n, 8), 0)
@@ -38,7 +45,7 @@ EXPRESSIONS = st.recursive(NUMBERS, joined, max_leaves=12)
 
 def worth(expression: str) -> Fraction | None:
     try:
-        return value(expression)
+        return expression_value(expression)
     except NoArithmetic:
         return None
 
@@ -47,7 +54,7 @@ def worth(expression: str) -> Fraction | None:
 def test_each_step_has_the_value_of_the_whole(expression: tuple[str, Fraction, int]) -> None:
     text, known, count = expression
     try:
-        taken = steps(text)
+        taken = evaluation_steps(text)
     except NoArithmetic:
         assert known.denominator != 1 or "/" in text or "." in text  # some number on the way has no end
         return
@@ -59,15 +66,15 @@ def test_each_step_has_the_value_of_the_whole(expression: tuple[str, Fraction, i
 @given(st.lists(st.tuples(st.integers(1, 99), st.sampled_from("+-*")), min_size=3, max_size=8))
 def test_signs_and_precedence_are_those_of_python(parts: list[tuple[int, str]]) -> None:
     text = " ".join(f"{number} {sign}" for number, sign in parts)[:-2]
-    assert value(text) == eval(text)
+    assert expression_value(text) == eval(text)
 
 
 @given(st.text(alphabet="0123456789+-*/=(). \tx,^\n\\", max_size=80))
 def test_any_text_is_survived_and_rewritten_chains_stay_right(text: str) -> None:
-    for chain in chains(text):
+    for chain in equality_chains(text):
         assert text[chain.start : chain.start + len(chain.text)] == chain.text
         is_wrong(chain, 1e-4)
-        if (longer := split(chain)) is not None:
+        if (longer := split_chain(chain)) is not None:
             assert len({worth(side) for side in longer.split("=")}) == 1
 
 
@@ -82,15 +89,15 @@ def test_any_text_is_survived_and_rewritten_chains_stay_right(text: str) -> None
     ],
 )
 def test_one_operation_at_a_time(text: str, longer: str) -> None:
-    [chain] = chains(f"So we get ${text}$.")
-    assert split(chain) == longer
+    [chain] = equality_chains(f"So we get ${text}$.")
+    assert split_chain(chain) == longer
 
 
 @pytest.mark.parametrize(
     "text", ["1 + 2 + 3 = 7", "1 + 2 + 3 = 3 + 3 = 6", "1 / 3 + 1 = 4 / 3", "2 ** 3 + 1 = 9", "1 / 0 + 1 = 1"]
 )
 def test_chains_that_are_not_rewritten(text: str) -> None:
-    assert [split(chain) for chain in chains(text)] == [None]
+    assert [split_chain(chain) for chain in equality_chains(text)] == [None]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +114,7 @@ def test_chains_that_are_not_rewritten(text: str) -> None:
     ],
 )
 def test_wrong_beyond_the_tolerance_only(text: str, wrong: bool) -> None:
-    assert [is_wrong(chain, 1e-4) for chain in chains(text)] == [wrong]
+    assert [is_wrong(chain, 1e-4) for chain in equality_chains(text)] == [wrong]
 
 
 @pytest.mark.parametrize(
@@ -125,11 +132,14 @@ def test_wrong_beyond_the_tolerance_only(text: str, wrong: bool) -> None:
     ],
 )
 def test_pieces_of_something_larger_are_no_chains(text: str) -> None:
-    assert list(chains(text)) == []
+    assert list(equality_chains(text)) == []
 
 
 def test_a_chain_ends_with_its_line() -> None:
-    assert [chain.text for chain in chains("1 + 1 + 1 = 3\n2 + 2 + 2 = 6")] == ["1 + 1 + 1 = 3", "2 + 2 + 2 = 6"]
+    assert [chain.text for chain in equality_chains("1 + 1 + 1 = 3\n2 + 2 + 2 = 6")] == [
+        "1 + 1 + 1 = 3",
+        "2 + 2 + 2 = 6",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -137,5 +147,5 @@ def test_a_chain_ends_with_its_line() -> None:
 )
 def test_giants_are_no_arithmetic(text: str) -> None:
     start = time.process_time()
-    assert not any(is_wrong(chain, 1e-4) or split(chain) for chain in chains(text))
+    assert not any(is_wrong(chain, 1e-4) or split_chain(chain) for chain in equality_chains(text))
     assert time.process_time() - start < 5

@@ -16,7 +16,7 @@ from newskills.base.records import Message
 from newskills.train.data.filters.answers import DropNoneAnswers, MajorityFilter
 from newskills.train.data.filters.arithmetic import DropIncorrectArithmetic, SplitArithmetic
 from newskills.train.data.filters.base import FilterVerdict
-from newskills.train.data.filters.contamination import RemoveContaminated, digest, read_contaminated
+from newskills.train.data.filters.contamination import RemoveContaminated, read_contaminated, text_digest
 from newskills.train.data.filters.executions import AddCodeExecutionCounts
 from newskills.train.data.filters.lengths import RemoveLenOutliers
 from newskills.train.data.filters.solutions import (
@@ -168,7 +168,7 @@ def test_contaminated_problems(tmp_path: Path) -> None:
         '{"problem": "C", "contaminated": null}\n'
     )
     found, unknown = read_contaminated(file)
-    assert (found, unknown) == ({digest("A")}, 1)
+    assert (found, unknown) == ({text_digest("A")}, 1)
     step = RemoveContaminated(key="problem", found=found)
     assert [step.apply({"problem": text}) for text in "ABC"] == [DROPPED, KEPT, KEPT]
     file.write_text('{"problem": "A", "verdict": true}\n')

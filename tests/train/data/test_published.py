@@ -10,9 +10,9 @@ import pytest
 from tests.train.data.building import made, write
 
 from newskills.base.errors import DataError, UnknownNameError
-from newskills.benchmarks import entries
+from newskills.benchmarks import catalog_entries
 from newskills.pipelines.data.training_sets import rows_of_file
-from newskills.train.data.published import SCHEMAS, is_published, resembling, schema_of
+from newskills.train.data.published import SCHEMAS, is_published, resembling_schema, schema_of
 
 SOLUTION = "We add. \\boxed{\\frac{1}{2}}"
 TURNS = [{"content": "P?", "role": "user"}, {"content": SOLUTION, "role": "assistant"}]
@@ -91,7 +91,7 @@ def test_a_row_of_each(name: str) -> None:
     assert row.get("expected_answer") == ANSWERS[name]
     assert ("generation" not in row) == (name in UNSOLVED)
     assert schema_of(name).fields <= FIXTURES[name].keys()  # type: ignore[attr-defined]
-    assert resembling(FIXTURES[name]) == name
+    assert resembling_schema(FIXTURES[name]) == name
 
 
 def test_what_sets_say_besides() -> None:
@@ -113,7 +113,7 @@ def test_what_sets_say_besides() -> None:
 
 
 def test_names_are_of_no_benchmark_and_found_in_any_spelling() -> None:
-    known = {name for entry in entries() for name in (entry.name, *entry.aliases)}
+    known = {name for entry in catalog_entries() for name in (entry.name, *entry.aliases)}
     assert not [name for name in known if is_published(name)]
     assert schema_of("openmathinstruct2") is schema_of("OpenMathInstruct-2")
     with pytest.raises(UnknownNameError, match="numinamath-cot"):

@@ -14,9 +14,9 @@ from nemo_rl.environments.utils import ENV_REGISTRY, create_env
 from nemo_rl.experience.rollouts import calculate_rewards
 
 from newskills.train.pipelines.nemo_rl import ENV, ENVIRONMENT
-from newskills.train.pipelines.nemo_rl_program import register
+from newskills.train.pipelines.nemo_rl_program import register_environment
 
-register()
+register_environment()
 assert ENVIRONMENT in ENV_REGISTRY
 cases = json.load(sys.stdin)
 batch = BatchedDataDict(

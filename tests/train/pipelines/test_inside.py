@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.records import Row
-from newskills.train.pipelines.formats import GRPO, PPO, SFT, FormatError, examine, rows_of
-from newskills.train.pipelines.inside import AGAIN, interpreter, main
+from newskills.train.pipelines.formats import GRPO, PPO, SFT, FormatError, examine_file, rows_of
+from newskills.train.pipelines.inside import AGAIN, main, python_words
 
 SOURCE = str(Path(__file__).parents[3] / "src")
 
@@ -44,7 +44,7 @@ PAIR, TALK = {"input": "a", "output": "b"}, {"messages": [{"role": "user", "cont
 def test_the_first_row_tells_the_form(
     tmp_path: Path, rows: list[Row], forms: tuple[str, ...], form: str, both: bool, tools: bool
 ) -> None:
-    found = examine(lines(tmp_path / "a.jsonl", "", *rows), forms)
+    found = examine_file(lines(tmp_path / "a.jsonl", "", *rows), forms)
     assert found == (form, len(rows), both, tools)
 
 
@@ -69,20 +69,20 @@ def test_the_first_row_tells_the_form(
 )
 def test_what_cannot_be_learned_from_is_told_with_its_line(tmp_path: Path, rows: list[Any], said: str) -> None:
     with pytest.raises(FormatError) as error:
-        examine(lines(tmp_path / "a.jsonl", *rows), SFT)
+        examine_file(lines(tmp_path / "a.jsonl", *rows), SFT)
     assert said in str(error.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="No such file"):
-        examine(tmp_path / "none.jsonl", PPO)
+        examine_file(tmp_path / "none.jsonl", PPO)
 
 
 def test_parquet_is_left_to_verl(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1rest")
-    assert examine(tmp_path / "a.parquet", PPO).form == "verl"
+    assert examine_file(tmp_path / "a.parquet", PPO).form == "verl"
     with pytest.raises(FormatError):
-        examine(tmp_path / "a.parquet", SFT)
+        examine_file(tmp_path / "a.parquet", SFT)
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=4), st.integers(), max_size=3), max_size=4))
@@ -141,12 +141,12 @@ def test_term_reaches_the_trainer_which_saves() -> None:
 
 
 def test_the_interpreter_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert interpreter("") == interpreter(str(tmp_path)) == [sys.executable]
+    assert python_words("") == python_words(str(tmp_path)) == [sys.executable]
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "uv").write_text("#!/bin/sh\n")
     (tmp_path / "uv").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert interpreter(str(tmp_path)) == ["uv", "run", "--project", str(tmp_path), "python"]
+    assert python_words(str(tmp_path)) == ["uv", "run", "--project", str(tmp_path), "python"]
 
 
 def test_it_needs_nothing_but_the_standard_library(tmp_path: Path) -> None:

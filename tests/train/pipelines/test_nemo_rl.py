@@ -17,9 +17,9 @@ import pytest
 import newskills
 from newskills.base.errors import ConfigError
 from newskills.run.grade import grade_rows
-from newskills.train.pipelines.common import TrainerRun, Wandb, clock, step_range, steps_of
-from newskills.train.pipelines.grading_pool import GradingPool, answer_record, extracted, told
-from newskills.train.pipelines.nemo_rl import FOREVER, NemoRl, converter, merged
+from newskills.train.pipelines.common import TrainerRun, Wandb, format_clock, step_range, steps_of
+from newskills.train.pipelines.grading_pool import GradingPool, answer_record, found_answer, verdict_text
+from newskills.train.pipelines.nemo_rl import FOREVER, NemoRl, converter_words, merge_configs
 
 KNOWN = Path(__file__).with_name("nemo_rl_keys.txt")
 WANDB = Wandb(project="p", name="tune", group="g")
@@ -239,7 +239,7 @@ def test_nemo_rls_loader_and_schema_take_it(tmp_path: Path, algorithm: str, form
     assert composed["data"]["train"]["data_path"] == "/d/train.jsonl"
     assert composed["checkpointing"]["checkpoint_must_save_by"] == "00:03:45:00"
     misspelt = tmp_path / "misspelt.yaml"
-    misspelt.write_text(json.dumps(merged(written, {"policy": {"max_sequence_length": 1}})))
+    misspelt.write_text(json.dumps(merge_configs(written, {"policy": {"max_sequence_length": 1}})))
     assert ".policy.max_sequence_length" in seen_by_nemo_rl(root, schema, misspelt, [])[1]
 
 
@@ -295,8 +295,10 @@ def test_the_reward_is_the_verdict_of_an_evaluation() -> None:
     finally:
         verdicts.close()
     graded = grade_rows([dict(row) for row in records], "math", {})
-    assert [told(score).removeprefix("Environment: ") for score in scores] == [row["outcome"] for row in graded]
-    assert [extracted(score) for score in scores[:3]] == [None, "4", "4"]
+    assert [verdict_text(score).removeprefix("Environment: ") for score in scores] == [
+        row["outcome"] for row in graded
+    ]
+    assert [found_answer(score) for score in scores[:3]] == [None, "4", "4"]
 
 
 def test_nemo_rls_program_is_run_with_our_environment(tmp_path: Path) -> None:
@@ -358,7 +360,7 @@ def test_the_last_checkpoint_is_saved_before_the_limit(limit: int, by: int) -> N
 
 
 def test_times_steps_and_ranges() -> None:
-    assert clock(2 * 86400 + 3 * 3600 + 4 * 60 + 5) == "02:03:04:05"
+    assert format_clock(2 * 86400 + 3 * 3600 + 4 * 60 + 5) == "02:03:04:05"
     assert steps_of(" 100, 200,100", "--x") == [100, 200]
     assert steps_of(None, "--x") == []
     assert step_range("3:5") == "3:5"
@@ -379,7 +381,7 @@ def test_names_that_weights_and_biases_refuses() -> None:
 
 
 def test_converters() -> None:
-    assert converter("fsdp", "/r")[1:] == [
+    assert converter_words("fsdp", "/r")[1:] == [
         "/r/examples/converters/convert_dcp_to_hf.py",
         "--config",
         "{checkpoint}/config.yaml",
@@ -388,8 +390,11 @@ def test_converters() -> None:
         "--hf-ckpt-path",
         "{target}",
     ]
-    assert "{checkpoint}/policy/weights/iter_0000000" in converter("megatron", "/r")
+    assert "{checkpoint}/policy/weights/iter_0000000" in converter_words("megatron", "/r")
 
 
 def test_merging_lays_over() -> None:
-    assert merged({"a": {"b": 1, "c": 2}}, {"a": {"b": None}, "d": []}) == {"a": {"b": None, "c": 2}, "d": []}
+    assert merge_configs({"a": {"b": 1, "c": 2}}, {"a": {"b": None}, "d": []}) == {
+        "a": {"b": None, "c": 2},
+        "d": [],
+    }

@@ -22,11 +22,11 @@ from newskills.base.errors import GraderError
 from newskills.base.records import Failure, Row
 from newskills.train.pipelines import verl_reward
 from newskills.train.pipelines.common import TrainerRun, Wandb
-from newskills.train.pipelines.formats import PPO, examine
+from newskills.train.pipelines.formats import PPO, examine_file
 from newskills.train.pipelines.grading_pool import BROKEN, GradingPool
 from newskills.train.pipelines.inside import main, to_verl
 from newskills.train.pipelines.losses import ACTOR, Loss, verl_loss
-from newskills.train.pipelines.verl import ASYNC_MODULE, REWARD, Verl, converter, quoted
+from newskills.train.pipelines.verl import ASYNC_MODULE, REWARD, Verl, converter_words, quote_value
 from newskills.train.pipelines.verl_saving import CALLBACK, EXPIRES
 
 VARIABLE = "NEWSKILLS_VERL_PYTHON"
@@ -150,7 +150,7 @@ def test_a_misspelt_key_is_refused_by_verl_itself() -> None:
 
 @given(st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=12))
 def test_any_path_is_one_quoted_value(text: str) -> None:
-    value = quoted(text)
+    value = quote_value(text)
     assert value[0] == value[-1] == "'"
     plain, index = "", 1
     while index < len(value) - 1:
@@ -167,7 +167,7 @@ def test_any_path_is_one_quoted_value(text: str) -> None:
 
 def test_paths_survive_hydra() -> None:
     paths = ["/a b/c", "it's", "a\\b", "a\\", "a\\'b", "x=y,z", "${not}"[1:], "'", '"q"', "ü/日"]
-    config = composed([f"++paths.p{number}={quoted(path)}" for number, path in enumerate(paths)])
+    config = composed([f"++paths.p{number}={quote_value(path)}" for number, path in enumerate(paths)])
     assert list(config["paths"].values()) == paths
 
 
@@ -185,7 +185,7 @@ def test_problems_become_rows_of_verl(tmp_path: Path) -> None:
         "reward_model": {"style": "rule", "ground_truth": "1"},
         "extra_info": {"index": 1, "problem": "1 {x}?"},
     }
-    assert examine(target, PPO) == ("verl", 3, False, False)
+    assert examine_file(target, PPO) == ("verl", 3, False, False)
     before = target.stat().st_mtime_ns
     assert to_verl(source, target, prompt) == 3
     assert target.stat().st_mtime_ns == before
@@ -269,7 +269,7 @@ def test_the_merger_gets_the_arguments_that_it_has() -> None:
     python = os.environ.get(VARIABLE)
     if not python:
         pytest.skip(f"{VARIABLE} names no Python with verl")
-    words = list(converter("fsdp"))
+    words = list(converter_words("fsdp"))
     found = subprocess.run(
         [python, "-c", "import importlib.util as u; print(u.find_spec('verl').submodule_search_locations[0])"],
         capture_output=True,

@@ -31,7 +31,7 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     target: Row
 
 
-def finish(folder: Path, facts: RunFacts, command: Sequence[str]) -> None:
+def write_results(folder: Path, facts: RunFacts, command: Sequence[str]) -> None:
     """Write `results.yml` and `run_config.yml` into `folder`. Raises DataError where nothing was scored,
     StorageError."""
     import yaml
@@ -48,7 +48,7 @@ def finish(folder: Path, facts: RunFacts, command: Sequence[str]) -> None:
 def main(words: Sequence[str]) -> int:
     try:
         facts = msgspec.json.decode(Path(words[1]).read_bytes(), type=RunFacts)
-        finish(Path(words[0]), facts, words[2:])
+        write_results(Path(words[0]), facts, words[2:])
     except NewskillsError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

@@ -18,15 +18,14 @@ from newskills_evaluator.export_results import ExportPlan, export_results
 def main(words: Sequence[str]) -> int:
     plan = msgspec.json.decode(Path(words[0]).read_bytes(), type=ExportPlan)
     try:
-        if export_results(plan, os.environ, _say):
-            return 1
-        return 0
+        failed = export_results(plan, os.environ, _print_line)
     except NewskillsError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
+    return int(failed > 0)
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stdout.write(f"{printable(text)}\n")
     sys.stdout.flush()
 

@@ -159,6 +159,11 @@ class Deployment(Struct, frozen=True, kw_only=True):
     env: EnvMap = {}
 
     @property
+    def num_gpus(self) -> int:
+        """The GPUs of one instance: the product of its parallel sizes."""
+        return self.tensor_parallel_size * self.pipeline_parallel_size * self.data_parallel_size
+
+    @property
     def is_served(self) -> bool:
         """Whether a server is started; else the section `target` names a running one."""
         return self.type != "none"
@@ -248,6 +253,11 @@ class CompiledConfig(Struct, frozen=True, kw_only=True):
     export_env: EnvMap = {}
     dialect: Dialect = "0.2"
     force_squash: bool = False
+
+    @property
+    def place(self) -> Profile:
+        """The profile; where none is given, one that sets nothing and has no name."""
+        return self.profile or Profile(name="")
 
     @property
     def is_local(self) -> bool:

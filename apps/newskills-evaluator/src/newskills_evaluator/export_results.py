@@ -131,7 +131,8 @@ def flat_scores(results: Mapping[str, Row]) -> dict[str, float]:
                 for score, score_values in (scores.get("scores") or {}).items():
                     value = score_values.get("value")
                     if isinstance(value, int | float) and not isinstance(value, bool):
-                        metrics[f"{task}_{metric}" if score == metric else f"{task}_{metric}_{score}"] = float(
-                            value
-                        )
+                        name = f"{task}_{metric}"
+                        if score != metric:
+                            name += f"_{score}"
+                        metrics[name] = float(value)
     return metrics

@@ -139,7 +139,7 @@ def command_template() -> str:
 
 def target() -> Path:
     """Return where the file lies in this installation. Raises ConfigError."""
-    module_spec = find_spec("core_evals.newskills") if find_spec("core_evals") else None
+    module_spec = find_spec("core_evals") and find_spec("core_evals.newskills")
     if module_spec is None or module_spec.origin is None:
         raise ConfigError("The package core_evals.newskills is not installed here.")
     return Path(module_spec.origin).with_name(FILE)
@@ -157,15 +157,15 @@ def framework_text() -> str:
         "defaults:",
         "  command: |-",
         *(f"    {line}" for line in command_template().splitlines()),
-        f"  config: {_flow({'params': {'parallelism': 16, 'extra': EXTRA}})}",
+        f"  config: {_to_flow_yaml({'params': {'parallelism': 16, 'extra': EXTRA}})}",
         "  target: {api_endpoint: {}}",
         "evaluations:",
-        *(f"- {_flow(evaluation)}" for evaluation in evaluations()),
+        *(f"- {_to_flow_yaml(evaluation)}" for evaluation in list_evaluations()),
     ]
     return "\n".join(lines) + "\n"
 
 
-def evaluations() -> list[Row]:
+def list_evaluations() -> list[Row]:
     """List one entry per task: the benchmarks and groups by category, then those of the other harness.
 
     Raises ConfigError where two tasks would have one name.
@@ -176,19 +176,19 @@ def evaluations() -> list[Row]:
         task = name.replace(".", "-")
         if task in made or task in ALIASES:
             raise ConfigError(f"Two tasks would have the name {task}.")
-        made[task] = _evaluation(task, entry, {"task": name})
+        made[task] = _evaluation_entry(task, entry, {"task": name})
     for task, params in ALIASES.items():
-        made[task] = _evaluation(task, entries_by_name[params["task"].partition(".evaluation")[0]], params)
+        made[task] = _evaluation_entry(task, entries_by_name[params["task"].partition(".evaluation")[0]], params)
     return list(made.values())
 
 
-def _evaluation(task: str, entry: CatalogEntry, params: Row) -> Row:
+def _evaluation_entry(task: str, entry: CatalogEntry, params: Row) -> Row:
     types = ["chat"] if entry.category in CHAT_ONLY else ["chat", "completions"]
     config = {"type": task, "supported_endpoint_types": types, "params": params}
     return {"name": task, "description": entry.title, "defaults": {"config": config}}
 
 
-def _flow(value: Any) -> str:
+def _to_flow_yaml(value: Any) -> str:
     """Write `value` as JSON, which is YAML, too, and needs no library to write."""
     return json.dumps(value, ensure_ascii=False)
 

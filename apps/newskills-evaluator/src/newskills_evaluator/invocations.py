@@ -96,11 +96,10 @@ class Store:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         named = environ.get(FILE_VARIABLE)
-        home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
         if named:
             self.path = Path(named).expanduser()
         else:
-            self.path = home / ".nemo-evaluator" / "exec-db" / "exec.v1.jsonl"
+            self.path = Path(environ.get("HOME") or Path.home()) / ".nemo-evaluator" / "exec-db" / "exec.v1.jsonl"
 
     def add(self, entries: Iterable[InvocationJob]) -> None:
         """Append the entries, in one write. Raises StorageError."""
@@ -112,15 +111,16 @@ class Store:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 size = os.fstat(fd).st_size
                 torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
-                os.write(fd, b"\n" + lines if torn else lines)
+                if torn:
+                    lines = b"\n" + lines
+                os.write(fd, lines)
             finally:
                 os.close(fd)
         except OSError as error:
             raise storage_error(error, self.path) from error
 
     def jobs(self) -> dict[str, InvocationJob]:
-        """Map each job id to its last line, in the order of their first ones; lines that are none are passed
-        over."""
+        """Map each job id to its last line, in the order of the first ones; lines that are not jobs are skipped."""
         jobs_by_id: dict[str, InvocationJob] = {}
         try:
             lines = self.path.read_bytes().split(b"\n")
@@ -181,11 +181,15 @@ def folder_state(entry: InvocationJob) -> tuple[State, int | None]:
     if entry.data.get("killed") or (code is not None and (entry.folder / "artifacts" / INTERRUPTED).exists()):
         return "killed", code
     if (logs / "stage.exit").exists():
-        return ("success" if code == 0 else "failed"), code
-    return ("running" if (logs / "stage.running").exists() else "pending"), None
+        if code == 0:
+            return "success", code
+        return "failed", code
+    if (logs / "stage.running").exists():
+        return "running", None
+    return "pending", None
 
 
-def progress(entry: InvocationJob) -> int | None:
+def count_replies(entry: InvocationJob) -> int | None:
     """Return the number of replies on disk: from the launcher's file of progress, else the lines of the outputs; None
     means nothing yet."""
     artifacts = entry.folder / "artifacts"
@@ -196,7 +200,7 @@ def progress(entry: InvocationJob) -> int | None:
         *artifacts.glob("eval-results/**/output*.jsonl-async"),
     ]
     if outputs:
-        return sum(_lines(path) for path in outputs)
+        return sum(_count_lines(path) for path in outputs)
     return None
 
 
@@ -207,7 +211,7 @@ def as_json(entries: Sequence[tuple[InvocationJob, State]]) -> str:
             "invocation": entry.invocation_id,
             "job_id": entry.job_id,
             "status": state,
-            "progress": {"progress": progress(entry)},
+            "progress": {"progress": count_replies(entry)},
             "data": entry.data,
         }
         for entry, state in entries
@@ -222,7 +226,7 @@ def _exit_code(logs: Path) -> int | None:
         return None
 
 
-def _lines(path: Path) -> int:
+def _count_lines(path: Path) -> int:
     try:
         with path.open("rb") as file:
             return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))

@@ -25,24 +25,28 @@ def write_job_folder(compiled: CompiledConfig, cwd: Path, *, secrets: bool = Fal
     Both are for the owner alone. `secrets`: `eval.yaml` has them until `forget_secrets`. Raises StorageError.
     """
     folder = _new_folder(cwd)
-    _write(folder / "job.yaml", without_secrets({"run": compiled.run, **compiled.config}))
-    _write(folder / "eval.yaml", _config(compiled, cwd, secrets=secrets))
+    _write_private_yaml(folder / "job.yaml", without_secrets({"run": compiled.run, **compiled.config}))
+    _write_private_yaml(folder / "eval.yaml", _launcher_config(compiled, cwd, secrets=secrets))
     return folder / "eval.yaml"
 
 
 def write_config(path: Path, compiled: CompiledConfig, cwd: Path) -> None:
     """Write what `eval.yaml` would hold, without secrets. Raises StorageError."""
-    _write(path, _config(compiled, cwd, secrets=False))
+    _write_private_yaml(path, _launcher_config(compiled, cwd, secrets=False))
 
 
 def forget_secrets(path: Path, compiled: CompiledConfig, cwd: Path) -> None:
     """Write `eval.yaml` again without secrets, once it has been read. Raises StorageError."""
-    _write(path, _config(compiled, cwd, secrets=False))
+    _write_private_yaml(path, _launcher_config(compiled, cwd, secrets=False))
 
 
-def _config(compiled: CompiledConfig, cwd: Path, *, secrets: bool) -> Any:
-    config: Any = compiled.config if secrets else without_secrets(compiled.config)
-    return with_escaped_references(config if compiled.is_local else with_moved_paths(config, str(cwd)))
+def _launcher_config(compiled: CompiledConfig, cwd: Path, *, secrets: bool) -> Any:
+    config: Any = compiled.config
+    if not secrets:
+        config = without_secrets(config)
+    if not compiled.is_local:
+        config = with_moved_paths(config, str(cwd))
+    return with_escaped_references(config)
 
 
 def with_moved_paths(node: Any, here: str) -> Any:
@@ -81,7 +85,7 @@ def _new_folder(cwd: Path) -> Path:
     raise storage_error(FileExistsError(17, "File exists"), cwd / FOLDER)
 
 
-def _write(path: Path, content: Any) -> None:
+def _write_private_yaml(path: Path, content: Any) -> None:
     import yaml
 
     with atomic_write(path) as file:

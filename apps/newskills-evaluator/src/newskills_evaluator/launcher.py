@@ -52,10 +52,10 @@ def check_tasks(compiled: CompiledConfig, program: str | None) -> None:
 def launcher_dialect(program: str) -> Dialect:
     """Return the dialect of the launcher's configurations. Raises NewskillsError where it does not run, or
     could read none."""
-    done = _run([program, "--version"])
+    done = _capture_output([program, "--version"])
     version = _VERSION.search(done.stdout)
     if done.returncode or version is None:
-        raise NewskillsError(f"{program} does not run: {_last(done.stdout + done.stderr)}")
+        raise NewskillsError(f"{program} does not run: {_last_line(done.stdout + done.stderr)}")
     check_parser(program)
     if (int(version[1]), int(version[2])) < (0, 2):
         return "0.1"
@@ -68,7 +68,7 @@ def check_parser(program: str) -> None:
         python = file.readline().removeprefix("#!").strip()
     if "python" not in Path(python).name:
         return
-    message = _last(_run([python, "-c", PARSE]).stderr)
+    message = _last_line(_capture_output([python, "-c", PARSE]).stderr)
     if "deserialize ATN" in message:
         raise NewskillsError(
             f"{program} cannot read configurations: {message}.",
@@ -80,9 +80,9 @@ def check_parser(program: str) -> None:
 def for_launcher(compiled: CompiledConfig, dialect: Dialect, environ: Mapping[str, str]) -> CompiledConfig:
     """Return the config in the launcher's dialect, and without the variables of W&B that are not set here,
     which it would insist on."""
-    variables = dialects.read(compiled.config, [])
+    variables = dialects.read_variables(compiled.config, [])
 
-    def kept(env: EnvMap) -> EnvMap:
+    def without_unset_wandb(env: EnvMap) -> EnvMap:
         return {
             name: value
             for name, value in env.items()
@@ -91,29 +91,31 @@ def for_launcher(compiled: CompiledConfig, dialect: Dialect, environ: Mapping[st
 
     variables = structs.replace(
         variables,
-        evaluation=kept(variables.evaluation),
-        export=kept(variables.export),
-        tasks=tuple(kept(env) for env in variables.tasks),
+        evaluation=without_unset_wandb(variables.evaluation),
+        export=without_unset_wandb(variables.export),
+        tasks=tuple(without_unset_wandb(env) for env in variables.tasks),
     )
-    return structs.replace(compiled, config=dialects.write(compiled.config, variables, dialect), dialect=dialect)
+    return structs.replace(
+        compiled, config=dialects.write_variables(compiled.config, variables, dialect), dialect=dialect
+    )
 
 
 def hand_over(program: str, config: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> str:
     """Let the launcher run `config`, and pass on what it prints; return the invocation. Raises NewskillsError
     where it fails."""
-    launcher_config = ""
+    invocation_id = ""
 
-    def read(line: str) -> None:
-        nonlocal launcher_config
+    def read_line(line: str) -> None:
+        nonlocal invocation_id
         say(line)
         if invocation := _INVOCATION.search(line):
-            launcher_config = invocation[1]
+            invocation_id = invocation[1]
 
-    if code := _run_config(program, config, (), environ, read):
+    if code := _run_config(program, config, (), environ, read_line):
         raise NewskillsError(f"{PROGRAM} ended with exit code {code}.", hint=f"Its config was {config}.")
-    if not launcher_config:
+    if not invocation_id:
         raise NewskillsError(f"{PROGRAM} printed no invocation id.", hint=f"Its config was {config}.")
-    return launcher_config
+    return invocation_id
 
 
 def ask_dry_run(program: str, config: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
@@ -142,17 +144,15 @@ def _run_config(
     return process.returncode
 
 
-def ask(program: str, words: Sequence[str]) -> int:
+def run_launcher(program: str, words: Sequence[str]) -> int:
     """Run the launcher in the foreground, and return its exit code."""
     return subprocess.run([program, *words], check=False).returncode
 
 
-def _run(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _capture_output(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
-def _last(text: str) -> str:
-    lines = text.strip().splitlines()
-    if lines:
-        return lines[-1]
-    return "it printed nothing"
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines() or ["it printed nothing"]
+    return lines[-1]

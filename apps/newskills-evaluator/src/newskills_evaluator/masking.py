@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a configuration may be shown: everything but secrets."""
+"""Hides the secrets of a configuration that is shown."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _REFERENCE = re.compile(r"(?:(?:host|runtime):)?\$?[A-Z_][A-Z0-9_]*\Z", re.ASCII
 _SHORTEST = 4
 
 
-def masked(node: Any, hidden: Collection[str] = (), name: str = "") -> Any:
+def mask_secrets(node: Any, hidden: Collection[str] = (), name: str = "") -> Any:
     """Return `node` without values of keys whose names speak of a secret, and without the texts `hidden` anywhere.
 
     Numbers (`max_new_tokens`), tokenizers and names of variables (`host:HF_TOKEN`) are none.
     """
     if isinstance(node, dict):
-        return {key: masked(value, hidden, str(key)) for key, value in node.items()}
+        return {key: mask_secrets(value, hidden, str(key)) for key, value in node.items()}
     if isinstance(node, list):
-        return [masked(value, hidden, name) for value in node]
+        return [mask_secrets(value, hidden, name) for value in node]
     if not isinstance(node, str):
         return node
     if node and _SECRET.search(name) and not _REFERENCE.match(node):
@@ -33,5 +33,7 @@ def masked(node: Any, hidden: Collection[str] = (), name: str = "") -> Any:
 
 
 def masked_word(key: str, text: str, value: Any) -> str:
-    """Return `key=text` of a command line whose meaning is `value`: without the text where that holds a secret."""
-    return f"{key}={text if masked(value, name=key.rpartition('.')[2]) == value else HIDDEN}"
+    """Return the word `key=text`, whose value is `value`, of a command line; a text that holds a secret is hidden."""
+    if mask_secrets(value, name=key.rpartition(".")[2]) != value:
+        text = HIDDEN
+    return f"{key}={text}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Sample
-from newskills.benchmarks import CatalogEntry, entries
+from newskills.benchmarks import CatalogEntry, catalog_entries
 
 if TYPE_CHECKING:
     from newskills.run.rewarding.graders import BatchGrader
@@ -71,15 +71,15 @@ class EnvironmentProblems:
             config = self.found.config
             self._verdicts = BatchGrader(config.eval_type or "", config.eval_config).__enter__()
         (score,) = self._verdicts([answered_record(self.rows[at], answer, "stop")])
-        details: Row = {
-            "method": score.grader,
-            "outcome": score.outcome,
-            **({"why": score.why} if score.why else {}),
-        }
+        details: Row = {"method": score.grader, "outcome": score.outcome}
+        if score.why:
+            details["why"] = score.why
         details["predicted_answer"] = score.fields.get("predicted_answer")
         if score.outcome == "unscored":
             return None, details
-        return (score.value if score.value is not None else float(score.outcome == "correct")), details
+        if score.value is None:
+            return float(score.outcome == "correct"), details
+        return score.value, details
 
     def close(self) -> None:
         verdicts, self._verdicts = self._verdicts, None
@@ -127,7 +127,7 @@ def register_all() -> None:
         async def close(self) -> None:
             self._problems.close()
 
-    for entry in entries():
+    for entry in catalog_entries():
         if not entry.members:
             register(f"{PREFIX}{entry.name}")(type("Environment", (Environment,), {"entry": entry}))
 

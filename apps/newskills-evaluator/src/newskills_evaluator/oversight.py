@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of invocations: written into the launcher's store, looked at, stopped, resumed under its ids.
+"""Jobs of invocations: recorded in the launcher's store, listed, stopped, resumed under its ids.
 
 Each is a job of an experiment of newskills, in its run directory, on this machine as on a cluster.
 """
@@ -25,8 +25,8 @@ from newskills.launch.logs import follow_logs, read_logs
 from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
-from newskills.launch.states import JobState, states
-from newskills.launch.submit import SubmitOptions, executor_of, submit
+from newskills.launch.states import JobState, experiment_states
+from newskills.launch.submit import SubmitOptions, executor_of, submit_pipeline
 from newskills.pipelines.invocations import State
 from newskills_evaluator.compile.dialects import KEY
 from newskills_evaluator.config import CompiledConfig, EnvMap
@@ -59,7 +59,7 @@ def record_jobs(
             job_id=f"{invocation}.{at}",
             timestamp=time.time(),
             executor=compiled.execution.type,
-            data=_data(experiment, at, compiled),
+            data=_job_data(experiment, at, compiled),
             config=without_secrets(compiled.config),
         )
         for at, _ in enumerate(compiled.tasks)
@@ -72,22 +72,22 @@ def job_statuses(entries: Iterable[InvocationJob], environ: Mapping[str, str]) -
     """Return how the jobs are doing. Raises RemoteError, and ConfigError for jobs of the launcher that are not
     on this machine."""
     states_by_experiment: dict[str, dict[str, JobState]] = {}
-    looked_up = []
+    statuses = []
     for entry in entries:
         if entry.own is None:
             if not entry.is_local:
                 raise launcher_job_error(entry)
-            looked_up.append(JobStatus(entry, *folder_state(entry)))
+            statuses.append(JobStatus(entry, *folder_state(entry)))
             continue
         experiment = experiment_of(entry, environ)
         if experiment.id not in states_by_experiment:
             executor, shell = executor_of(experiment, environ), shell_of(experiment.cluster, environ)
             states_by_experiment[experiment.id] = {
-                job_state.job.name: job_state for job_state in states(experiment, executor, shell)
+                job_state.job.name: job_state for job_state in experiment_states(experiment, executor, shell)
             }
         job = states_by_experiment[experiment.id][str(entry.own["job"])]
-        looked_up.append(JobStatus(entry, _state(entry, job), job.exit_code, job))
-    return looked_up
+        statuses.append(JobStatus(entry, _entry_state(entry, job), job.exit_code, job))
+    return statuses
 
 
 def experiment_of(entry: InvocationJob, environ: Mapping[str, str]) -> Experiment:
@@ -98,7 +98,7 @@ def experiment_of(entry: InvocationJob, environ: Mapping[str, str]) -> Experimen
     return ExperimentRecords(environ).find(str(entry.own["experiment"]))
 
 
-def cancel(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> list[InvocationJob]:
+def stop_jobs(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> list[InvocationJob]:
     """Cancel the jobs that run or wait, and return them; results that they have are kept. Raises RemoteError,
     ConfigError."""
     if launched := [entry for entry in entries if entry.own is None]:
@@ -119,7 +119,7 @@ def cancel(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> list
     return stopped
 
 
-def resume(
+def resubmit_jobs(
     entries: Sequence[InvocationJob], environ: Mapping[str, str], say: PrintLine
 ) -> tuple[Experiment, list[InvocationJob]]:
     """Submit the tasks again that failed or were cancelled; finished work is kept.
@@ -134,15 +134,15 @@ def resume(
         raise ConfigError(f"All jobs of {entries[0].invocation_id} have succeeded.")
     first = experiment_of(left[0].entry, environ)
     names = {str((status.entry.own or {})["job"]) for status in left}
-    pipeline = _left(_pipeline(first, environ), names)
+    pipeline = _remaining_pipeline(_read_pipeline(first, environ), names)
     hosts = {name: host for status in left for name, host in ((status.entry.own or {}).get(HOST) or {}).items()}
     environ_of_jobs = {**environ, **{name: environ[host] for name, host in hosts.items() if host in environ}}
     _check_secrets(pipeline, environ_of_jobs)
     options = SubmitOptions(
         job_folder=first.folder, skip_hf_home_check=True, packaging=PackageOptions(allow_uncommitted=True)
     )
-    experiment = submit(pipeline, first.cluster, environ_of_jobs, options, say=say)
-    again = [_again(status.entry, experiment) for status in left]
+    experiment = submit_pipeline(pipeline, first.cluster, environ_of_jobs, options, say=say)
+    again = [_resubmitted_entry(status.entry, experiment) for status in left]
     Store(environ).add(again)
     return experiment, again
 
@@ -163,22 +163,22 @@ def log_lines(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> I
             shell = shell_of(ExperimentRecords(environ).find(name).cluster, environ)
         else:
             shell = LocalMachine()
-        yield from read_logs(shell, _files(some, several=len(entries) > 1))
+        yield from read_logs(shell, _log_files(some, several=len(entries) > 1))
 
 
 def follow_launched(entries: Sequence[InvocationJob], say: PrintLine) -> list[JobStatus]:
     """Forward the lines that jobs of the launcher on this machine print to `say`, until the jobs have ended,
     and return their states."""
 
-    def over() -> bool:
+    def all_ended() -> bool:
         return all(folder_state(entry)[0] in ENDED for entry in entries)
 
-    for line in follow_logs(LocalMachine(), _files(entries, several=len(entries) > 1), over):
+    for line in follow_logs(LocalMachine(), _log_files(entries, several=len(entries) > 1), all_ended):
         say(line)
     return [JobStatus(entry, *folder_state(entry)) for entry in entries]
 
 
-def _files(entries: Sequence[InvocationJob], *, several: bool) -> list[tuple[str, str]]:
+def _log_files(entries: Sequence[InvocationJob], *, several: bool) -> list[tuple[str, str]]:
     return [
         (entry.folder.name if several else "", f"{shlex.quote(str(entry.folder / 'logs' / LOG))}[g]")
         for entry in entries
@@ -196,11 +196,13 @@ def collect_finished(entry: InvocationJob, environ: Mapping[str, str], into: Pat
     config = entry.config or {}
     endpoint = (config.get("target") or {}).get("api_endpoint") or {}
     model = endpoint.get("model_id") or (config.get("deployment") or {}).get("served_model_name") or ""
-    mapped = map_task(entry.task)
+    benchmark = entry.task
+    if mapped := map_task(entry.task):
+        benchmark = benchmark_name(mapped.benchmark)
     return FinishedJob(
         id=entry.job_id,
         task=entry.task,
-        benchmark=benchmark_name(mapped.benchmark) if mapped else entry.task,
+        benchmark=benchmark,
         folder=str(folder),
         container=str(entry.data.get("eval_image", "")),
         model=str(model),
@@ -217,29 +219,29 @@ def launcher_job_error(entry: InvocationJob) -> ConfigError:
 
 def without_secrets(config: Row) -> Row:
     """Return `config` as it may be kept: values of keys that stand in its env_vars are replaced."""
-    done: Row = _masked(config, inside=False)
+    done: Row = _mask_env_vars(config, inside=False)
     return done
 
 
-def _masked(node: Any, *, inside: bool) -> Any:
+def _mask_env_vars(node: Any, *, inside: bool) -> Any:
     if isinstance(node, dict):
-        return {key: _masked_value(key, value, inside=inside) for key, value in node.items()}
+        return {key: _mask_env_value(key, value, inside=inside) for key, value in node.items()}
     if isinstance(node, list):
-        return [_masked(item, inside=inside) for item in node]
+        return [_mask_env_vars(item, inside=inside) for item in node]
     return node
 
 
-def _masked_value(key: str, value: Any, *, inside: bool) -> Any:
+def _mask_env_value(key: str, value: Any, *, inside: bool) -> Any:
     if inside and isinstance(value, str) and value.startswith("lit:") and looks_secret(key):
         return "lit:***"
-    return _masked(value, inside=inside or key == KEY)
+    return _mask_env_vars(value, inside=inside or key == KEY)
 
 
-def _data(experiment: Experiment, at: int, compiled: CompiledConfig) -> Row:
+def _job_data(experiment: Experiment, at: int, compiled: CompiledConfig) -> Row:
     """Return the data that the launcher keeps of a job, together with those of newskills."""
     task = compiled.tasks[at]
     job = next(job for job in experiment.jobs if job.name == task.folder)
-    env = _env(compiled, at)
+    env = _task_env(compiled, at)
     hosts = {name: value.value for name, value in env.items() if value.kind == "host" and name != value.value}
     own = {"experiment": experiment.id, "job": job.name, HOST: hosts}
     image = task.container or "newskills"
@@ -251,21 +253,24 @@ def _data(experiment: Experiment, at: int, compiled: CompiledConfig) -> Row:
             "newskills": own,
         }
     tunnel = experiment.cluster.ssh_tunnel
+    hostname, username = compiled.execution.hostname, compiled.execution.username
+    if tunnel:
+        hostname, username = tunnel.host, tunnel.user or username
     return {
         "slurm_job_id": job.handle,
         "remote_rundir_path": job.folder,
-        "hostname": tunnel.host if tunnel else compiled.execution.hostname,
-        "username": (tunnel.user if tunnel else None) or compiled.execution.username,
+        "hostname": hostname,
+        "username": username,
         "eval_image": image,
         "newskills": own,
     }
 
 
-def _env(compiled: CompiledConfig, at: int) -> EnvMap:
+def _task_env(compiled: CompiledConfig, at: int) -> EnvMap:
     return {**compiled.export_env, **compiled.deployment.env, **compiled.tasks[at].env}
 
 
-def _again(entry: InvocationJob, experiment: Experiment) -> InvocationJob:
+def _resubmitted_entry(entry: InvocationJob, experiment: Experiment) -> InvocationJob:
     """Return `entry` as a job of the new submission."""
     own = {**(entry.own or {}), "experiment": experiment.id}
     data = {key: value for key, value in entry.data.items() if key != "killed"}
@@ -275,13 +280,13 @@ def _again(entry: InvocationJob, experiment: Experiment) -> InvocationJob:
     return msgspec.structs.replace(entry, data=data)
 
 
-def _state(entry: InvocationJob, job: JobState) -> State:
+def _entry_state(entry: InvocationJob, job: JobState) -> State:
     if job.ended and job.state != "completed" and entry.data.get("killed"):
         return "killed"
     return job_state(job.state)
 
 
-def _pipeline(experiment: Experiment, environ: Mapping[str, str]) -> Pipeline:
+def _read_pipeline(experiment: Experiment, environ: Mapping[str, str]) -> Pipeline:
     path = ExperimentRecords(environ).folder / experiment.name / experiment.stamp / PLAN
     try:
         return msgspec.json.decode(path.read_bytes(), type=Pipeline)
@@ -289,18 +294,18 @@ def _pipeline(experiment: Experiment, environ: Mapping[str, str]) -> Pipeline:
         raise DataError(f"{path}, the plan of {experiment.id}, cannot be read: {error}.") from error
 
 
-def _left(pipeline: Pipeline, names: set[str]) -> Pipeline:
+def _remaining_pipeline(pipeline: Pipeline, names: set[str]) -> Pipeline:
     """Return the pipeline with the jobs in `names` and the exports that come after them, without dependencies on other
     jobs, which have ended."""
     kept: dict[str, Job] = {}
     for job in pipeline.order():
         after = tuple(need for need in job.depends_on if need in kept)
-        if job.name in names or (after and job.name not in names and _exports(job)):
+        if job.name in names or (after and job.name not in names and _is_export_job(job)):
             kept[job.name] = msgspec.structs.replace(job, depends_on=after)
     return msgspec.structs.replace(pipeline, jobs=tuple(kept.values()))
 
 
-def _exports(job: Job) -> bool:
+def _is_export_job(job: Job) -> bool:
     return any(command.name == "export" for command in job.commands())
 
 

@@ -92,9 +92,11 @@ def read_env_file(path: Path | None) -> EnvFile:
     return EnvFile(
         path=path,
         profiles=profiles,
-        wandb=WandbSection(project=_text(wandb, "project", path), entity=_text(wandb, "entity", path)),
+        wandb=WandbSection(
+            project=_read_text_setting(wandb, "project", path), entity=_read_text_setting(wandb, "entity", path)
+        ),
         cli=content.get("cli", {}),
-        manifests=_manifests(content.get("artifacts", {}), path),
+        manifests=_manifests_folder(content.get("artifacts", {}), path),
     )
 
 
@@ -111,7 +113,7 @@ def merged_profile(file: EnvFile, name: str) -> Row:
                 f"{file.path}: profiles extend each other in a circle: {' → '.join([*chain, wanted])}."
             )
         if wanted not in file.profiles:
-            raise _unknown(file, wanted, chain)
+            raise _unknown_profile_error(file, wanted, chain)
         chain.append(wanted)
         parent = file.profiles[wanted].get("extends")
         if parent is not None and not isinstance(parent, str):
@@ -153,7 +155,7 @@ def profile_of(name: str, settings: Row) -> Profile:
     return Profile(name=name, settings=settings, **values)
 
 
-def misspelt(settings: Row, used: Callable[[str], bool]) -> dict[str, str]:
+def find_misspelt_keys(settings: Row, used: Callable[[str], bool]) -> dict[str, str]:
     """Map keys that look like another one, and that nothing uses, to what to say of them."""
     plain_fields = [field.name for field in msgspec.structs.fields(Profile) if field.name not in _FREE]
     names = [*plain_fields, *_FREE, *ALIASES, *FURTHER]
@@ -174,7 +176,7 @@ def _as_texts(key: str, value: Any) -> Any:
     return value
 
 
-def _unknown(file: EnvFile, wanted: str, chain: list[str]) -> ConfigError | UnknownNameError:
+def _unknown_profile_error(file: EnvFile, wanted: str, chain: list[str]) -> ConfigError | UnknownNameError:
     if file.path is None:
         return ConfigError(
             f"Profile '{wanted}' is needed, but there is no {NAME} in this folder or above.",
@@ -189,19 +191,18 @@ def _unknown(file: EnvFile, wanted: str, chain: list[str]) -> ConfigError | Unkn
     return UnknownNameError("profile", wanted, file.profiles, hint=f"They are the sections of {file.path}.")
 
 
-def _manifests(section: Row, path: Path) -> Path | None:
+def _manifests_folder(section: Row, path: Path) -> Path | None:
     """Return the folder that `[artifacts.manifest]` names, if it lies in a file system."""
     manifest = section.get("manifest")
-    if isinstance(manifest, dict):
-        root = _text(manifest, "root", path, "artifacts.manifest")
-    else:
-        root = None
+    if not isinstance(manifest, dict):
+        return None
+    root = _read_text_setting(manifest, "root", path, "artifacts.manifest")
     if root and "://" not in root:
         return Path(root).expanduser()
     return None
 
 
-def _text(section: Row, key: str, path: Path, name: str = "wandb") -> str | None:
+def _read_text_setting(section: Row, key: str, path: Path, name: str = "wandb") -> str | None:
     value = section.get(key)
     if value is not None and not isinstance(value, str):
         raise ConfigError(f"{path}: {key} in [{name}]: expected text.")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a compiled configuration to jobs on a cluster: images become files, the jobs are submitted and watched."""
+"""Imports the images of a compiled configuration on a cluster, submits its jobs, and follows them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ from msgspec import structs
 from newskills.base.callbacks import PrintLine
 from newskills.environments.engines.references import is_file
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.containers.squash import Squash, SquashPlace, plan_squash, squash
+from newskills.launch.containers.squash import Squash, SquashPlace, import_images, plan_squash
 from newskills.launch.experiments import Experiment
 from newskills.launch.logs import follow_logs
 from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.states import JobWatch
-from newskills.launch.submit import SubmitOptions, executor_of, submit
+from newskills.launch.submit import SubmitOptions, executor_of, submit_pipeline
 from newskills_evaluator.config import CompiledConfig, Image
 from newskills_evaluator.deployments.place import client_image, cluster_of
 from newskills_evaluator.deployments.plan import DeploymentPlan
@@ -30,7 +30,7 @@ FETCHED = ("+ */", "+ *.json", "+ *.yml", "- *")
 def why_not_squash(compiled: CompiledConfig) -> str:
     """Return why no image is imported; empty: images are."""
     profile, execution = compiled.profile, compiled.execution
-    if all(map(is_file, references(compiled))):
+    if all(map(is_file, image_references(compiled))):
         return "no image needs an import"
     if compiled.is_local:
         return "images are not imported for a run on this machine; --run or --batch imports them"
@@ -44,21 +44,22 @@ def why_not_squash(compiled: CompiledConfig) -> str:
     return ""
 
 
-def references(compiled: CompiledConfig) -> list[str]:
+def image_references(compiled: CompiledConfig) -> list[str]:
     """List the images of servers, proxy and tasks, and the one in which tasks without a container of their own
     run."""
-    named = [image.reference for image in compiled.images()]
-    own = client_image(compiled)
-    return list(dict.fromkeys([*named, *([own] if own else [])]))
+    references = [image.reference for image in compiled.images()]
+    if own := client_image(compiled):
+        references.append(own)
+    return list(dict.fromkeys(references))
 
 
 def squash_plan(compiled: CompiledConfig, environ: Mapping[str, str], *, ask: bool = True) -> list[Squash]:
     """Return what becomes of each image; empty where `why_not_squash` says why. Raises ConfigError, RemoteError."""
     if why_not_squash(compiled):
         return []
-    place, cluster = _place(compiled), cluster_of(compiled)
+    place, cluster = _squash_place(compiled), cluster_of(compiled)
     return plan_squash(
-        references(compiled), place, shell_of(cluster, environ), force=compiled.force_squash, ask=ask
+        image_references(compiled), place, shell_of(cluster, environ), force=compiled.force_squash, ask=ask
     )
 
 
@@ -69,19 +70,19 @@ def squash_images(compiled: CompiledConfig, environ: Mapping[str, str], say: Pri
     Raises ConfigError, RemoteError.
     """
     if why := why_not_squash(compiled):
-        if references(compiled):
+        if image_references(compiled):
             say(f"[info] {why}")
         return compiled
     plans = squash_plan(compiled, environ)
     shell = shell_of(cluster_of(compiled), environ)
-    paths = squash(plans, _place(compiled), shell, force=compiled.force_squash, say=say)
+    paths = import_images(plans, _squash_place(compiled), shell, force=compiled.force_squash, say=say)
     return with_paths(compiled, paths)
 
 
 def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledConfig:
     """Return `compiled` with `paths` (image → path) in its typed sections and in `config`."""
 
-    def new(image: str | None) -> str | None:
+    def imported(image: str | None) -> str | None:
         if image:
             return paths.get(image, image)
         return image
@@ -89,20 +90,20 @@ def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledCo
     profile = compiled.profile
     config: Any = compiled.config
     for image in compiled.images():
-        config = _replaced(config, image, paths.get(image.reference, image.reference))
+        config = _replace_image(config, image, paths.get(image.reference, image.reference))
     return structs.replace(
         compiled,
         config=config,
-        deployment=structs.replace(compiled.deployment, image=new(compiled.deployment.image)),
-        execution=structs.replace(compiled.execution, proxy_image=new(compiled.execution.proxy_image)),
-        tasks=tuple(structs.replace(task, container=new(task.container)) for task in compiled.tasks),
-        profile=profile and structs.replace(profile, container_image=new(profile.container_image)),
+        deployment=structs.replace(compiled.deployment, image=imported(compiled.deployment.image)),
+        execution=structs.replace(compiled.execution, proxy_image=imported(compiled.execution.proxy_image)),
+        tasks=tuple(structs.replace(task, container=imported(task.container)) for task in compiled.tasks),
+        profile=profile and structs.replace(profile, container_image=imported(profile.container_image)),
     )
 
 
 def submit_invocation(planned: DeploymentPlan, say: PrintLine) -> Experiment:
     """Submit all jobs or none, and make their run directories. Raises NewskillsError."""
-    return submit(
+    return submit_pipeline(
         planned.pipeline,
         planned.cluster,
         planned.environ,
@@ -129,7 +130,7 @@ def follow_tasks(experiment: Experiment, environ: Mapping[str, str], say: PrintL
         for name in job.commands
         if name in names
     ]
-    for line in follow_logs(shell, files, watch.over):
+    for line in follow_logs(shell, files, watch.all_ended):
         say(line)
 
 
@@ -148,32 +149,34 @@ def fetch_run(cluster: ClusterConfig, folder: str, into: Path, environ: Mapping[
     return here
 
 
-def _place(compiled: CompiledConfig) -> SquashPlace:
+def _squash_place(compiled: CompiledConfig) -> SquashPlace:
     profile = compiled.profile
     assert profile is not None
     if compiled.mode == "batch":
-        mode = profile.batch_partition
+        partition = profile.batch_partition
     else:
-        mode = profile.run_partition
+        partition = profile.run_partition
     return SquashPlace(
         folder=str(profile.remote_job_dir).rstrip("/"),
         account=profile.account,
-        partition=profile.build_partition or mode or profile.partition,
+        partition=profile.build_partition or partition or profile.partition,
         time_limit=profile.build_time or profile.time,
         gpus=profile.build_gpus_per_node,
     )
 
 
-def _replaced(config: Any, image: Image, path: str) -> Any:
+def _replace_image(config: Any, image: Image, path: str) -> Any:
     """Return a copy of `config` with `path` at the place that `image` names."""
 
-    def walk(node: Any, steps: Iterable[str]) -> Any:
+    def replace_at(node: Any, steps: Sequence[str]) -> Any:
+        if not steps:
+            return path
         step, *rest = steps
         if isinstance(node, list) and step.isdecimal() and int(step) < len(node):
             at = int(step)
-            return [*node[:at], walk(node[at], rest) if rest else path, *node[at + 1 :]]
+            return [*node[:at], replace_at(node[at], rest), *node[at + 1 :]]
         if isinstance(node, dict) and step in node:
-            return {**node, step: walk(node[step], rest) if rest else path}
+            return {**node, step: replace_at(node[step], rest)}
         return node
 
-    return walk(config, image.path.split("."))
+    return replace_at(config, image.path.split("."))

@@ -8,7 +8,7 @@ Scores keep the unit of metrics.json: percent, counts, seconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from newskills.base.errors import DataError, storage_error
 from newskills.base.records import Number, Row
 from newskills.base.store import encode_line
 from newskills.exchange.credit import VERDICT_FIELDS, answer_credit
-from newskills.run.reporting.results import RESULTS_FOLDER, discover, read_output
+from newskills.run.reporting.results import RESULTS_FOLDER, list_results, read_output
 from newskills.run.reporting.summarize import EXTENDED_FILE, METRICS_FILE, NOT_SCORES
 
 Z = 1.959963984540054
@@ -36,16 +36,17 @@ def task_results(folder: Path) -> Row:
     `folder`: the output folder of `ns eval`. Groups of benchmarks are reported as groups. Raises DataError where
     there is no file of metrics, or not one score in it.
     """
-    metrics, numbers = _metrics(folder)
+    metrics, numbers = _read_metrics(folder)
     results: dict[str, Row] = {"tasks": {}, "groups": {}}
     scored = False
     for name, modes in metrics.items():
-        group = any(other.startswith(f"{name}.") for other in metrics)
+        kind = "groups" if any(other.startswith(f"{name}.") for other in metrics) else "tasks"
         scores_by_mode = {
-            mode: _mode(values, numbers.get(name, {}).get(mode, {})) for mode, values in modes.items()
+            mode: {"scores": _metric_scores(values, numbers.get(name, {}).get(mode, {}))}
+            for mode, values in modes.items()
         }
         scored |= any(metric not in NOT_SCORES for mode in scores_by_mode.values() for metric in mode["scores"])
-        results["groups" if group else "tasks"][name] = {"metrics": scores_by_mode}
+        results[kind][name] = {"metrics": scores_by_mode}
     if not scored:
         raise DataError(f"{folder} has no score: {', '.join(metrics) or 'nothing'} was evaluated without scores.")
     return results
@@ -63,7 +64,7 @@ def write_samples(folder: Path, place: Path) -> int:
     Raises DataError (broken records), StorageError.
     """
     count = 0
-    for result in discover(folder):
+    for result in list_results(folder):
         for file in result.files:
             target = place / result.benchmark / file.name
             try:
@@ -80,13 +81,15 @@ def write_samples(folder: Path, place: Path) -> int:
 def sample_record(row: Row) -> Row:
     """Return one of our records as one of NeMo Evaluator's; an unscored sample has no score."""
     generation = row.get("generation")
+    if not isinstance(generation, str | dict):
+        generation = ""
     value = answer_credit(row)
     signal = next((name for name in VERDICT_FIELDS if isinstance(row.get(name), bool)), "outcome")
     return {
         "id": str(row.get("id", "")),
-        "generation": generation if isinstance(generation, str | dict) else "",
-        "num_generated_tokens": _count(row.get("num_generated_tokens")),
-        "num_prompt_tokens": _count(row.get("num_input_tokens")),
+        "generation": generation,
+        "num_generated_tokens": _as_count(row.get("num_generated_tokens")),
+        "num_prompt_tokens": _as_count(row.get("num_input_tokens")),
         "sub_query_id": 0,
         "score": None if value is None else int(value),
         "score_name": None if value is None else signal,
@@ -96,60 +99,59 @@ def sample_record(row: Row) -> Row:
     }
 
 
-def _count(value: object) -> int:
+def _as_count(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     return 0
 
 
-def _metrics(folder: Path) -> tuple[dict[str, dict[str, Row]], dict[str, dict[str, dict[str, Number]]]]:
+def _read_metrics(folder: Path) -> tuple[dict[str, dict[str, Row]], dict[str, dict[str, dict[str, Number]]]]:
     """Read benchmark → mode → metric → value, and in the same form the further facts about the values."""
     places = [folder]
-    if not _has(folder):
+    if not _has_metrics(folder):
         places += sorted((folder / RESULTS_FOLDER).glob("*"))
     metrics: dict[str, dict[str, Row]] = {}
     numbers: dict[str, dict[str, dict[str, Number]]] = {}
-    for place in filter(_has, places):
-        metrics |= _decoded(place / METRICS_FILE, dict[str, dict[str, dict[str, Any]]])
+    for place in filter(_has_metrics, places):
+        metrics |= _decode_file(place / METRICS_FILE, dict[str, dict[str, dict[str, Any]]])
         if (place / EXTENDED_FILE).is_file():
-            extended = _decoded(place / EXTENDED_FILE, dict[str, _MetricsFile])
+            extended = _decode_file(place / EXTENDED_FILE, dict[str, _MetricsFile])
             numbers |= {name: value.numbers for name, value in extended.items()}
     if not metrics:
         raise DataError(f"{folder} has no {METRICS_FILE}, and neither has {folder / RESULTS_FOLDER}.")
     return metrics, numbers
 
 
-def _has(folder: Path) -> bool:
+def _has_metrics(folder: Path) -> bool:
     return (folder / METRICS_FILE).is_file()
 
 
-def _decoded(path: Path, type_: Any) -> Any:
+def _decode_file(path: Path, type_: Any) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes(), type=type_)
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(f"{path} is not a file of metrics: {error}.") from error
 
 
-def _mode(values: Mapping[str, object], numbers: Mapping[str, Number]) -> Row:
-    return {"scores": dict(_scores(values, numbers))}
-
-
-def _scores(values: Mapping[str, object], numbers: Mapping[str, Number]) -> Iterator[tuple[str, Row]]:
+def _metric_scores(values: Mapping[str, object], numbers: Mapping[str, Number]) -> dict[str, Row]:
+    scores: dict[str, Row] = {}
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             continue
-        number = numbers.get(name)
-        stats = {} if number is None else _stats(number)
-        yield name, {"value": float(value), "stats": stats}
+        stats: Row = {}
+        if name in numbers:
+            stats = _score_stats(numbers[name])
+        scores[name] = {"value": float(value), "stats": stats}
+    return scores
 
 
-def _stats(number: Number) -> Row:
-    """Return the error of a share: Wilson's interval is no multiple of a standard error."""
-    if number.method == "wilson":
-        if number.n:
-            error = math.sqrt(max(0.0, number.value * (100 - number.value)) / number.n)
-        else:
-            error = 0.0
-    else:
+def _score_stats(number: Number) -> Row:
+    """Return the statistics of a score. The standard error of a share is computed from its value: half of Wilson's
+    interval is not a multiple of it."""
+    if number.method != "wilson":
         error = (number.high - number.low) / (2 * Z)
+    elif number.n:
+        error = math.sqrt(max(0.0, number.value * (100 - number.value)) / number.n)
+    else:
+        error = 0.0
     return {"count": number.n, "mean": float(number.value), "stderr": error}

@@ -16,7 +16,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.registry import fold
-from newskills.benchmarks import entries
+from newskills.benchmarks import catalog_entries
 from newskills.benchmarks.files.names import is_file_name
 from newskills_evaluator.config import EvaluationTask, Params
 from newskills_evaluator.harness import ALIASES
@@ -84,7 +84,9 @@ def map_task(name: str) -> MappedTask | None:
     if "::" in name or is_file_name(name) or name.startswith(("/", "./", LM_EVAL)):
         return MappedTask(benchmark=name)
     harness, dot, rest = name.partition(".")
-    bare = rest if dot and harness in OWN_HARNESSES else name
+    bare = name
+    if dot and harness in OWN_HARNESSES:
+        bare = rest
     head, colon, samples = bare.partition(":")
     if head in SHOT_TASKS:
         task, examples = SHOT_TASKS[head]
@@ -99,8 +101,10 @@ def map_task(name: str) -> MappedTask | None:
         _ENDINGS.sub("", head),
         NAMES.get(_ENDINGS.sub("", head), ""),
     ):
-        if candidate and (own_name := _own(candidate)):
-            params = {} if head not in ALIASES else _params(ALIASES[head])
+        if candidate and (own_name := _find_own_benchmark(candidate)):
+            params = {}
+            if head in ALIASES:
+                params = _alias_params(ALIASES[head])
             return MappedTask(benchmark=f"{own_name}{colon}{samples}", few_shot=few_shot, params=params)
     return None
 
@@ -118,18 +122,18 @@ def benchmark_name(benchmark: str) -> str:
 
 def own_names() -> list[str]:
     """List every name that `map_task` knows, for suggestions."""
-    return [name for entry in entries() for name in (entry.name, *entry.aliases)] + [
+    return [name for entry in catalog_entries() for name in (entry.name, *entry.aliases)] + [
         *NAMES,
         *SHOT_TASKS,
     ]
 
 
-def _own(name: str) -> str | None:
+def _find_own_benchmark(name: str) -> str | None:
     folded = fold(name)
-    return next((e.name for e in entries() if folded in map(fold, (e.name, *e.aliases))), None)
+    return next((e.name for e in catalog_entries() if folded in map(fold, (e.name, *e.aliases))), None)
 
 
-def _params(alias: Row) -> Row:
+def _alias_params(alias: Row) -> Row:
     return {key: value for key, value in alias.items() if key != "task"} | {"task": alias["task"]}
 
 
@@ -153,53 +157,59 @@ def eval_call(task: EvaluationTask, *, model: str, key_name: str | None, output_
     name, _, samples = (task.benchmark or "").partition(":")
     if (task.benchmark or "").startswith(LM_EVAL):
         name, samples = task.benchmark or "", ""
-    repeats = extra.get("num_repeats") or (int(samples) if samples.isdecimal() else None)
+    repeats = extra.get("num_repeats")
+    if not repeats and samples.isdecimal():
+        repeats = int(samples)
     if params.task and not ("::" in name or is_file_name(name)):
         wanted = params.task.partition(":")[0]
-        if _own(wanted):
+        if _find_own_benchmark(wanted):
             name = wanted
+    benchmarks = f"--benchmarks={name}"
+    if repeats:
+        benchmarks += f":{repeats}"
     words = [
         "eval",
-        f"--benchmarks={name}" + (f":{repeats}" if repeats else ""),
+        benchmarks,
         f"--output_dir={output_dir}",
-        f"--server_type={_given(extra, 'server_type') or 'openai'}",
+        f"--server_type={_text_setting(extra, 'server_type') or 'openai'}",
         f"--model={model}",
     ]
-    if split := _given(extra, "dataset_split"):
+    if split := _text_setting(extra, "dataset_split"):
         words.append(f"--split={split}")
     if key_name:
         words.append(f"++server.api_key_env_var={key_name}")
-    words += _settings(task, params, repeats or 1)
+    words += _setting_words(task, params, repeats or 1)
     if name.startswith(LM_EVAL) and task.few_shot is not None:
         words.append(f"++num_fewshot={task.few_shot}")
-    words += _judge(extra.get("judge"))
-    if args := _given(extra, "args"):
-        words += _split(args, task.name)
-    return EvalCall(prepare=("prepare_data", name), evaluate=tuple(words), notes=tuple(_notes(task)))
+    words += _judge_words(extra.get("judge"))
+    if args := _text_setting(extra, "args"):
+        words += _split_args(args, task.name)
+    return EvalCall(prepare=("prepare_data", name), evaluate=tuple(words), notes=tuple(_difference_notes(task)))
 
 
-def _settings(task: EvaluationTask, params: Params, repeats: int) -> list[str]:
-    text = task.endpoint_type == "completions"
-    tokens = params.max_new_tokens or (2048 if text else None)
+def _setting_words(task: EvaluationTask, params: Params, repeats: int) -> list[str]:
+    endpoint_type, tokens = None, params.max_new_tokens
+    if task.endpoint_type == "completions":
+        endpoint_type, tokens = "text", tokens or 2048
     limit = params.limit_samples
     if limit is not None and limit < 1:
         raise ConfigError(f"Task {task.name}: limit_samples: expected a number of problems, got {limit}.")
     values = {
-        "inference.endpoint_type": "text" if text else None,
+        "inference.endpoint_type": endpoint_type,
         "inference.tokens_to_generate": tokens,
         "inference.temperature": params.temperature,
-        "inference.top_p": params.top_p if params.top_p else None,
+        "inference.top_p": params.top_p or None,
         "inference.timeout": params.request_timeout,
         "server.max_retries": params.max_retries,
         "max_concurrent_requests": max(params.parallelism // repeats, 1) if params.parallelism else None,
         "max_samples": None if limit is None else int(limit),
-        "tokenizer": _given(params.extra, "tokenizer"),
-        "system_message": _given(params.extra, "system_prompt"),
+        "tokenizer": _text_setting(params.extra, "tokenizer"),
+        "system_message": _text_setting(params.extra, "system_prompt"),
     }
     return [f"++{key}={value}" for key, value in values.items() if value is not None]
 
 
-def _judge(judge: Any) -> list[str]:
+def _judge_words(judge: Any) -> list[str]:
     """Return the options of the judge model, where its endpoint is given."""
     if not isinstance(judge, dict) or not judge.get("url") or not judge.get("model_id"):
         return []
@@ -217,10 +227,12 @@ def _judge(judge: Any) -> list[str]:
         "structured_output": "HLE_JUDGE_AA" if judge.get("hle_strict_judge") else None,
     }
     overrides = " ".join(f"++{key}={value}" for key, value in more.items() if value is not None)
-    return [*words, *([f"--extra_judge_args={overrides}"] if overrides else [])]
+    if overrides:
+        words.append(f"--extra_judge_args={overrides}")
+    return words
 
 
-def _notes(task: EvaluationTask) -> list[str]:
+def _difference_notes(task: EvaluationTask) -> list[str]:
     notes = []
     if task.few_shot and (task.benchmark or "").startswith(LM_EVAL):
         harness = (task.benchmark or "").removeprefix(LM_EVAL)
@@ -241,7 +253,7 @@ def _notes(task: EvaluationTask) -> list[str]:
     return notes
 
 
-def _given(extra: Row, key: str) -> str | None:
+def _text_setting(extra: Row, key: str) -> str | None:
     """Return the text of `key`; `None` as text means that there is none."""
     value = extra.get(key)
     if value in (None, "", "None", "none", "null"):
@@ -249,7 +261,7 @@ def _given(extra: Row, key: str) -> str | None:
     return str(value)
 
 
-def _split(args: str, name: str) -> list[str]:
+def _split_args(args: str, name: str) -> list[str]:
     try:
         return shlex.split(args)
     except ValueError as error:

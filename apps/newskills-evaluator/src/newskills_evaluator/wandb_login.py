@@ -56,10 +56,10 @@ def found_login(environ: Mapping[str, str]) -> str:
 
 
 def _in_netrc(environ: Mapping[str, str], server: str) -> str:
-    home = _home(environ)
+    home = _home_folder(environ)
     named = environ.get("NETRC")
     if named:
-        path = _expanded(named, home)
+        path = _expand_home(named, home)
     else:
         path = next((path for path in (home / ".netrc", home / "_netrc") if path.exists()), home / ".netrc")
     try:
@@ -73,9 +73,9 @@ def _in_netrc(environ: Mapping[str, str], server: str) -> str:
 
 def _in_settings(environ: Mapping[str, str], server: str) -> str:
     """Return `api_key` of the settings file in the user's configuration folder, where it is of the same server."""
-    home = _home(environ)
+    home = _home_folder(environ)
     named = environ.get("WANDB_CONFIG_DIR")
-    folder = _expanded(named, home) if named else home / ".config" / "wandb"
+    folder = _expand_home(named, home) if named else home / ".config" / "wandb"
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read(folder / "settings", encoding="utf-8")
@@ -88,13 +88,11 @@ def _in_settings(environ: Mapping[str, str], server: str) -> str:
     return ""
 
 
-def _home(environ: Mapping[str, str]) -> Path:
-    if environ.get("HOME"):
-        return Path(environ["HOME"])
-    return Path.home()
+def _home_folder(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or Path.home())
 
 
-def _expanded(path: str, home: Path) -> Path:
+def _expand_home(path: str, home: Path) -> Path:
     if path.startswith("~/"):
         return home / path[2:]
     return Path(path)

@@ -9,12 +9,12 @@ from typing import Any
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.chat_judge.arena_hard import judge
+from newskills.benchmarks.chat_judge.arena_hard import arena_judge
 
 _HOME = "https://huggingface.co/datasets/tatsu-lab/alpaca_eval/resolve/main"
 
 
-def join(rows: Iterable[Row]) -> Iterator[Row]:
+def join_baseline_games(rows: Iterable[Row]) -> Iterator[Row]:
     """Yield the instructions with the games of the baseline with itself, from the texts of both files; rows stay as
     they are."""
     answers: list[Row] = []
@@ -23,14 +23,14 @@ def join(rows: Iterable[Row]) -> Iterator[Row]:
         if "text" not in raw:
             answers.append(raw)
         elif raw["_file"].endswith(".csv"):
-            gamed = _gamed(raw["text"])
+            gamed = _read_baseline_games(raw["text"])
         else:
             answers += json.loads(raw["text"])
     for index, row in enumerate(answers):
         yield {**row, **gamed.get(index, {})}
 
 
-def _gamed(text: str) -> dict[int, Row]:
+def _read_baseline_games(text: str) -> dict[int, Row]:
     """Read index of an instruction → its difficulty, and [preference, difference of lengths] of the games."""
     rows: dict[int, Any] = {}
     for line in csv.DictReader(io.StringIO(text)):
@@ -58,10 +58,10 @@ BENCHMARK = Benchmark(
     category="chat-judge",
     title="AlpacaEval 2: instructions, against GPT-4 Turbo",
     sources=(Source(split="eval", url=f"{_HOME}/{{alpaca_eval_gpt4_baseline.json,df_gamed.csv}}", format="text"),),
-    join=join,
+    join=join_baseline_games,
     row=row,
     grader="",
-    judge=judge(),
+    judge=arena_judge(),
     metric="alpaca_eval",
     split="eval",
     chance=0.5,

@@ -13,7 +13,7 @@ from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, RowMap
 from newskills.base.errors import ConfigError
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row
-from newskills.benchmarks.options import one, rows_changed, sources_with
+from newskills.benchmarks.options import rows_changed, single_value, sources_with
 
 _URL = "https://raw.githubusercontent.com/lmarena/arena-hard-auto/main/data/"
 _COMMIT = "196f6b826783b3da7310e361a805fa36f0be83f3"
@@ -23,26 +23,26 @@ _LANGUAGES = "{ar,cs,de,el,en,es,fa,fr,he,hi,id,it,ja,ko,nl,pl,pt,ro,ru,tr,uk,vi
 _NO_BASELINE = "No baseline comes with the data: give a model's answers with ns prepare_data --baseline_file."
 
 
-def _answer(raw: Row) -> str:
+def _answer_text(raw: Row) -> str:
     content = raw["messages"][-1]["content"]
     return str(content["answer"] if isinstance(content, dict) else content)
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_baseline_answers(raw: Iterable[Row]) -> Iterator[Row]:
     """Join questions, and the answers of baselines behind them, to questions with all answers to them, by
     model."""
     questions: list[Row] = []
     answers: dict[str, dict[str, str]] = {}
     for row in raw:
         if "messages" in row:
-            answers.setdefault(row["uid"], {})[row["model"]] = _answer(row)
+            answers.setdefault(row["uid"], {})[row["model"]] = _answer_text(row)
         else:
             questions.append(row)
     for row in questions:
         yield {**row, "answers": answers.get(row["uid"], {})}
 
 
-def first(raw: Row, index: int) -> Row:
+def v0_1_row(raw: Row, index: int) -> Row:
     return {
         "id": raw["uid"],
         "uid": raw["uid"],
@@ -52,7 +52,7 @@ def first(raw: Row, index: int) -> Row:
     }
 
 
-def second(raw: Row, index: int) -> Row:
+def v2_row(raw: Row, index: int) -> Row:
     return {
         "id": raw["uid"],
         "uid": raw["uid"],
@@ -63,13 +63,13 @@ def second(raw: Row, index: int) -> Row:
     }
 
 
-def hard_only(raw: Row, index: int) -> Row | Drop:
+def hard_prompt_row(raw: Row, index: int) -> Row | Drop:
     if raw["category"] != _CREATIVE:
-        return second(raw, index)
+        return v2_row(raw, index)
     return OTHER_SPLIT
 
 
-def multilingual(raw: Row, index: int) -> Row:
+def multilingual_row(raw: Row, index: int) -> Row:
     language = raw.get("language") or raw["_config"]
     return {
         "id": f"{language}-{raw['question_id']}",
@@ -87,7 +87,7 @@ def multilingual(raw: Row, index: int) -> Row:
 
 
 @cache
-def _answers(file: str) -> dict[str, str]:
+def _read_baseline_answers(file: str) -> dict[str, str]:
     """Read question → answer of a JSONL file as `ns generate` and `ns eval` write it. Raises ConfigError."""
     try:
         with Path(file).open(encoding="utf-8") as lines:
@@ -97,20 +97,22 @@ def _answers(file: str) -> dict[str, str]:
         raise ConfigError(f"--baseline_file={file} is not JSONL with question and generation: {error}.") from error
 
 
-def _against(row: Row, values: tuple[str, ...]) -> Row:
-    file = one("--baseline_file", values)
-    if row["question"] not in (answers := _answers(file)):
+def _with_baseline_answer(row: Row, values: tuple[str, ...]) -> Row:
+    file = single_value("--baseline_file", values)
+    if row["question"] not in (answers := _read_baseline_answers(file)):
         raise ValueError(f"{file} has no answer to {row['question'][:80]!r}")
     return {**row, "baseline_answer": answers[row["question"]]}
 
 
 _MULTILINGUAL = {
     "languages": sources_with("config", "only these languages", *_LANGUAGES.strip("{}").split(","), usual="all"),
-    "baseline_file": rows_changed("JSONL with the baseline's answers (question, generation)", _against),
+    "baseline_file": rows_changed(
+        "JSONL with the baseline's answers (question, generation)", _with_baseline_answer
+    ),
 }
 
 
-def judge(model: str = "", *, creative: bool = False) -> Judge:
+def arena_judge(model: str = "", *, creative: bool = False) -> Judge:
     return Judge(
         prompt="judge/arena",
         kind="arena",
@@ -142,11 +144,11 @@ BENCHMARKS = (
     _benchmark(
         "arena-hard",
         "Arena-Hard v0.1: 500 requests, against GPT-4 (0314)",
-        first,
+        v0_1_row,
         Source(url=f"{_URL}arena-hard-v0.1/{{question.jsonl,model_answer/gpt-4-0314.jsonl}}", revision=_COMMIT),
         aliases=("arena_hard",),
-        join=joined,
-        judge=judge("gpt-4.1"),
+        join=join_baseline_answers,
+        judge=arena_judge("gpt-4.1"),
         items={"test": 500},
         licence="Apache-2.0",
         homepage="https://github.com/lmarena/arena-hard-auto",
@@ -160,7 +162,7 @@ BENCHMARKS = (
     _benchmark(
         "arena-hard-v2",
         "Arena-Hard v2.0: hard prompts and creative writing",
-        second,
+        v2_row,
         Source(
             url=f"{_URL}arena-hard-v2.0/"
             "{question.jsonl,model_answer/o3-mini-2025-01-31.jsonl,model_answer/gemini-2.0-flash-001.jsonl}"
@@ -171,9 +173,9 @@ BENCHMARKS = (
             revision=_COMMIT,
         ),
         aliases=("ns_arena_hard_v2",),
-        variants={"hard_prompt": hard_only},
-        join=joined,
-        judge=judge("gpt-4.1", creative=True),
+        variants={"hard_prompt": hard_prompt_row},
+        join=join_baseline_answers,
+        judge=arena_judge("gpt-4.1", creative=True),
         items={"test": 750, "hard_prompt": 500},
         licence="Apache-2.0",
         homepage="https://github.com/lmarena/arena-hard-auto",
@@ -187,12 +189,12 @@ BENCHMARKS = (
     _benchmark(
         "m-arena-hard",
         "m-ArenaHard: Arena-Hard in 23 languages",
-        multilingual,
+        multilingual_row,
         Source(hf="CohereLabs/m-ArenaHard", config=_LANGUAGES),
         category="multilingual",
         options=_MULTILINGUAL,
         aliases=("m_arena_hard",),
-        judge=judge("openai/openai/gpt-5.2"),
+        judge=arena_judge("openai/openai/gpt-5.2"),
         items={"test": 23 * 500},
         licence="Apache-2.0",
         homepage="https://huggingface.co/datasets/CohereLabs/m-ArenaHard",
@@ -203,11 +205,11 @@ BENCHMARKS = (
     _benchmark(
         "m-arena-hard-v2",
         "m-ArenaHard v2: Arena-Hard v2 in 23 languages",
-        multilingual,
+        multilingual_row,
         Source(hf="CohereLabs/m-ArenaHard-v2.0", config=_LANGUAGES),
         category="multilingual",
         options=_MULTILINGUAL,
-        judge=judge("openai/openai/gpt-5.2", creative=True),
+        judge=arena_judge("openai/openai/gpt-5.2", creative=True),
         licence="Apache-2.0",
         homepage="https://huggingface.co/datasets/CohereLabs/m-ArenaHard-v2.0",
         citation="arXiv:2412.04261",

@@ -17,7 +17,7 @@ _GROUPS = {
 """Tag → group of tasks of the authors' leaderboard."""
 
 
-def wildbench(raw: Row, index: int) -> Row:
+def wildbench_row(raw: Row, index: int) -> Row:
     messages = [{"role": turn["role"], "content": turn["content"]} for turn in raw["conversation_input"]]
     return {
         "id": raw["session_id"],
@@ -53,7 +53,7 @@ BENCHMARKS = (
         category="chat-judge",
         title="WildBench: hard requests of real users",
         sources=(Source(hf="allenai/WildBench", config="v2"),),
-        row=wildbench,
+        row=wildbench_row,
         prompt="",
         defaults={"prompt_format": "openai"},
         grader="",

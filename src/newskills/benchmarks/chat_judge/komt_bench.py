@@ -8,7 +8,7 @@ from msgspec import structs
 from newskills.base.benchmark import Source
 from newskills.base.records import Row
 from newskills.benchmarks.chat_judge.mt_bench import BENCHMARK as MT_BENCH
-from newskills.benchmarks.chat_judge.mt_bench import joined as mt_bench_joined
+from newskills.benchmarks.chat_judge.mt_bench import join_references as join_mt_bench_references
 from newskills.benchmarks.chat_judge.mt_bench import row as mt_bench_row
 
 _WITH_REFERENCE = frozenset({"math", "reasoning", "coding"})
@@ -16,9 +16,9 @@ _WITH_REFERENCE = frozenset({"math", "reasoning", "coding"})
 _REVISION = "56d4f3af437543dce39f08aecfb818abed81210d"
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_references(raw: Iterable[Row]) -> Iterator[Row]:
     """Join questions with the reference answers that the judge gets."""
-    for row in mt_bench_joined(raw):
+    for row in join_mt_bench_references(raw):
         yield row if row["category"] in _WITH_REFERENCE else {**row, "references": []}
 
 
@@ -37,7 +37,7 @@ BENCHMARK = structs.replace(
             revision=_REVISION,
         ),
     ),
-    join=joined,
+    join=join_references,
     row=row,
     licence="LGPL-3.0",
     homepage="https://github.com/LG-AI-EXAONE/KoMT-Bench",

@@ -7,7 +7,7 @@ from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_references(raw: Iterable[Row]) -> Iterator[Row]:
     """Join questions with the reference answers that some of them have."""
     questions: list[Row] = []
     references: dict[int, list[str]] = {}
@@ -42,7 +42,7 @@ BENCHMARK = Benchmark(
             revision="0e6d3e4beaab66f4d3f93db72541a4abab8af28d",
         ),
     ),
-    join=joined,
+    join=join_references,
     row=row,
     prompt="generic/default",
     solver="turns",

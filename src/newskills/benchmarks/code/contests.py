@@ -20,7 +20,7 @@ _TESTS = (
 )
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_tests(raw: Iterable[Row]) -> Iterator[Row]:
     """Yield subtasks, each with all tests of its problem. These are kept packed until then: they have some
     gigabytes."""
     subtasks: dict[str, list[Row]] = defaultdict(list)
@@ -33,12 +33,12 @@ def joined(raw: Iterable[Row]) -> Iterator[Row]:
             subtasks[row["id"]].append(row)
     for problem, parts in subtasks.items():
         cases_by_name = {name: msgspec.Raw(zlib.decompress(case)) for name, case in tests.pop(problem, {}).items()}
-        described = {part["subtask"]: _subtask(part) for part in parts if part["score"]}
+        described = {part["subtask"]: _subtask_settings(part) for part in parts if part["score"]}
         file = msgspec.json.encode({"subtasks": described, "tests": cases_by_name})
         yield from ({**part, "file": file} for part in parts)
 
 
-def _subtask(raw: Row) -> Row:
+def _subtask_settings(raw: Row) -> Row:
     """Return a subtask, in which a checker is told apart from what is compiled with the answer; all lie in one
     folder."""
     files = {path.rpartition("/")[2]: text for path, text in raw["grader_files"] if text}
@@ -53,7 +53,7 @@ def _subtask(raw: Row) -> Row:
     }
 
 
-def ioi(raw: Row, index: int) -> Row | Drop:
+def ioi_row(raw: Row, index: int) -> Row | Drop:
     if not raw["score"]:
         return Drop("they are samples, worth no points")
     return {
@@ -83,7 +83,7 @@ def _benchmark(name: str, title: str, homepage: str, *traps: str, **more: Any) -
     )
 
 
-def _own(name: str) -> str:
+def _own_problems_note(name: str) -> str:
     return f"The problems are yours, too: lay them into <data dir>/{name}/test.jsonl, with id, name and question."
 
 
@@ -96,17 +96,19 @@ BENCHMARKS = (
         "Problems that are a conversation with a manager program are unscored: it is not run.",
         "The rows of a problem differ in the subtask only; an answer to one is tested on all.",
         sources=(Source(hf="{open-r1/ioi,open-r1/ioi-test-cases:2024/train}", hf_split="test", format="parquet"),),
-        join=joined,
-        row=ioi,
+        join=join_tests,
+        row=ioi_row,
         grader_config={"test_file": "{folder}/assets/test"},
         unverified=True,
     ),
-    _benchmark("icpc", "ICPC: team contest problems in C++", "https://icpc.global", _own("icpc"), _TESTS),
+    _benchmark(
+        "icpc", "ICPC: team contest problems in C++", "https://icpc.global", _own_problems_note("icpc"), _TESTS
+    ),
     _benchmark(
         "ccc",
         "CCC: Canadian contest problems in C++, by subtasks",
         "https://cemc.uwaterloo.ca/resources/past-contests",
-        _own("ccc"),
+        _own_problems_note("ccc"),
         _TESTS,
     ),
 )

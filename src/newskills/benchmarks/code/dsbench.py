@@ -12,17 +12,17 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Asset, Benchmark, Option, Source
 from newskills.base.records import Row
-from newskills.benchmarks.options import one
+from newskills.benchmarks.options import single_value
 from newskills.benchmarks.workbooks import SUFFIXES, workbook_text
 
 _HUB = "https://huggingface.co/datasets/liqiang888/DSBench/resolve/main/data_analysis/"
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_task_files(raw: Iterable[Row]) -> Iterator[Row]:
     """Yield one row per question, from the list of tasks and the archive of their folders."""
     folders: dict[str, dict[str, bytes]] = {}
     tasks = b""
-    for name, data in _files(raw):
+    for name, data in _unpack_files(raw):
         path = PurePosixPath(name)
         if path.name == "data.json":
             tasks = data
@@ -34,7 +34,7 @@ def joined(raw: Iterable[Row]) -> Iterator[Row]:
             yield {**task, "question": question, "answer": answer, "files": folders[task["id"]]}
 
 
-def _files(raw: Iterable[Row]) -> Iterator[tuple[str, bytes]]:
+def _unpack_files(raw: Iterable[Row]) -> Iterator[tuple[str, bytes]]:
     for row in raw:
         data = row["asset"].data
         if not zipfile.is_zipfile(io.BytesIO(data)):
@@ -47,25 +47,25 @@ def _files(raw: Iterable[Row]) -> Iterator[tuple[str, bytes]]:
 def row(raw: Row, index: int, *, root: str = "assets/test", content: bool = False) -> Row:
     """Map a row; `excel_paths`: below the folder of the prepared file, or below `root`, with blanks between
     them."""
-    files, names = raw["files"], _workbooks(raw)
+    files, names = raw["files"], _workbook_names(raw)
     return {
-        **(incontext(raw, index) if content else _question(raw)),
+        **(incontext_row(raw, index) if content else _question_fields(raw)),
         "excel_paths": " ".join(f"{root}/{raw['id']}/{name}" for name in names),
         "workbooks": [Asset(f"{raw['id']}/{name}", files[name]) for name in names],
     }
 
 
-def incontext(raw: Row, index: int) -> Row:
-    texts = [workbook_text(name, raw["files"][name]) for name in _workbooks(raw)]
-    return {**_question(raw), "excel_content": "\n\n".join(texts)}
+def incontext_row(raw: Row, index: int) -> Row:
+    texts = [workbook_text(name, raw["files"][name]) for name in _workbook_names(raw)]
+    return {**_question_fields(raw), "excel_content": "\n\n".join(texts)}
 
 
-def _workbooks(raw: Row) -> list[str]:
+def _workbook_names(raw: Row) -> list[str]:
     """Return the workbooks without those that hold the answers."""
     return sorted(name for name in raw["files"] if name.endswith(SUFFIXES) and "answer" not in name.lower())
 
 
-def _question(raw: Row) -> Row:
+def _question_fields(raw: Row) -> Row:
     files = raw["files"]
     texts = [files.get("introduction.txt", b""), files[f"{raw['question']}.txt"]]
     decoded = [text.decode("utf-8", "ignore").replace("\r\n", "\n").strip() for text in texts]
@@ -82,14 +82,14 @@ def _question(raw: Row) -> Row:
 
 
 def _shown_below(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-    return _with(benchmark, root=one("a folder", values).rstrip("/"))
+    return _with_row_settings(benchmark, root=single_value("a folder", values).rstrip("/"))
 
 
 def _with_content(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-    return _with(benchmark, content=True)
+    return _with_row_settings(benchmark, content=True)
 
 
-def _with(benchmark: Benchmark, **settings: object) -> Benchmark:
+def _with_row_settings(benchmark: Benchmark, **settings: object) -> Benchmark:
     before = benchmark.row.keywords if isinstance(benchmark.row, partial) else {}
     return replace(benchmark, row=partial(row, **{**before, **settings}))
 
@@ -100,7 +100,7 @@ def _benchmark(name: str, title: str, **more: object) -> Benchmark:
         category="code",
         title=title,
         sources=(Source(url=f"{_HUB}{{data.json,data.zip}}", format="asset"),),
-        join=joined,
+        join=join_task_files,
         grader="dsbench",
         grader_config={"relaxed_extraction": True},
         items={"test": 466},
@@ -134,7 +134,7 @@ BENCHMARKS = (
     _benchmark(
         "dsbench_da-incontext",
         "DSBench: data analysis, the workbooks' content in the prompt",
-        row=incontext,
+        row=incontext_row,
         prompt="generic/dsbench-da-incontext",
         requires="newskills[excel]",
         traps=("Some workbooks have more cells than most models read.", "Formulas are not shown, only values."),

@@ -3,7 +3,7 @@
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.differential import checks, oracle
+from newskills.benchmarks.differential import check_statements, oracle_code
 
 _RELEASES = "https://github.com/evalplus/humanevalplus_release/releases/download"
 _IS_ZERO = "abs(sum(each * told**power for power, each in enumerate(arguments[0]))) <= 1e-4"
@@ -12,13 +12,13 @@ _IS_ZERO = "abs(sum(each * told**power for power, each in enumerate(arguments[0]
 def row(raw: Row, index: int) -> Row:
     entry, solution = raw["entry_point"], raw["prompt"] + raw["canonical_solution"]
     equal = _IS_ZERO if entry == "find_zero" else "told == wanted"
-    tests = checks([*raw["base_input"], *raw["plus_input"]])
+    tests = check_statements([*raw["base_input"], *raw["plus_input"]])
     fields = ("task_id", "prompt", "entry_point", "canonical_solution", "test")
     return {
         "id": raw["task_id"],
         "question": raw["prompt"],
         **{name: raw[name] for name in fields},
-        "plus_test_list": [oracle(solution, entry, raw["atol"], equal), *tests],
+        "plus_test_list": [oracle_code(solution, entry, raw["atol"], equal), *tests],
     }
 
 

@@ -3,7 +3,7 @@
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.contest_tests import metadata, tests
+from newskills.benchmarks.contest_tests import decode_metadata, pack_tests
 
 
 def row(raw: Row, index: int) -> Row:
@@ -14,7 +14,7 @@ def row(raw: Row, index: int) -> Row:
         "task": raw["task"],
         "subset_for_metrics": raw["task"],
         "partial_solution": raw.get("partial_solution") or "",
-        "tests": tests(raw, metadata(raw["original_json"])),
+        "tests": pack_tests(raw, decode_metadata(raw["original_json"])),
     }
 
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Option, RowMapper, Source
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.benchmarks.contest_tests import asked, metadata, tests
-from newskills.benchmarks.options import one
+from newskills.benchmarks.contest_tests import contest_prompt_fields, decode_metadata, pack_tests
+from newskills.benchmarks.options import single_value
 
 _HUB = "https://huggingface.co/datasets/livecodebench/code_generation_lite/resolve/main/"
 _RELEASES = {"v5": "{test,test2,test3,test4,test5}.jsonl", "v6": "{test,test2,test3,test4,test5,test6}.jsonl"}
@@ -31,15 +31,15 @@ def row(raw: Row, index: int) -> Row:
         "id": raw["question_id"],
         "task_id": raw["question_id"],
         "question": raw["question_content"],
-        **asked(raw),
+        **contest_prompt_fields(raw),
         **{name: raw[name] for name in ("question_title", "platform", "difficulty")},
         "contest_date": raw["contest_date"],
         "subset_for_metrics": raw["difficulty"],
-        "tests": tests(raw, metadata(raw)),
+        "tests": pack_tests(raw, decode_metadata(raw)),
     }
 
 
-def released(version: str) -> str:
+def release_address(version: str) -> str:
     """Return the address of the files of a release, v5 or v6."""
     return f"{_HUB}{_RELEASES[version]}"
 
@@ -58,10 +58,10 @@ def in_window(name: str) -> RowMapper:
     return mapped
 
 
-def _window(place: int, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+def _with_window(place: int, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
     """Return the benchmark with one split in place of the usual ones, named by release and months. Raises
     ConfigError."""
-    value = one("a release or a month", values).removeprefix("release_")
+    value = single_value("a release or a month", values).removeprefix("release_")
     if place and not (month := re.fullmatch(r"(?:20)?(\d\d)-?(0[1-9]|1[0-2])", value)):
         raise ConfigError(f"{value!r} is not a month; write 2024-08 or 2408.")
     parts = benchmark.split.removeprefix("test_").split("_")
@@ -78,22 +78,22 @@ def _window(place: int, benchmark: Benchmark, values: tuple[str, ...]) -> Benchm
 _WINDOW = {
     "release_version": Option(
         meaning="release, for a split test_<release>_<first month>_<last month>",
-        apply=partial(_window, 0),
+        apply=partial(_with_window, 0),
         known=("v5", "v6", "release_v5", "release_v6"),
     ),
-    "start_date": Option(meaning="its first month (2024-08)", apply=partial(_window, 1)),
-    "end_date": Option(meaning="its last month (2025-05)", apply=partial(_window, 2)),
+    "start_date": Option(meaning="its first month (2024-08)", apply=partial(_with_window, 1)),
+    "end_date": Option(meaning="its last month (2025-05)", apply=partial(_with_window, 2)),
 }
 
 
-def pro(raw: Row, index: int) -> Row:
+def pro_row(raw: Row, index: int) -> Row:
     raw = {**raw, "question_content": raw["problem_statement"]}
     names = ("problem_id", "problem_title", "difficulty", "platform")
     return {
         "id": str(raw["problem_id"]),
         "question": raw["problem_statement"],
         **{name: raw[name] for name in names},
-        **asked(raw),
+        **contest_prompt_fields(raw),
         "subset_for_metrics": raw["difficulty"],
     }
 
@@ -164,7 +164,7 @@ BENCHMARKS = (
             )
             for split, quarter in _PRO.items()
         ),
-        row=pro,
+        row=pro_row,
         split="test_25q2",
         items={"test_24q4": 207, "test_25q1": 166, "test_25q2": 167, "test_25q3": 144},
         grader="livecodebench_pro",

@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+")
 
 
 def row(raw: Row, index: int) -> Row:
-    solution, setup = (_newlines(raw[name]) for name in ("code", "test_setup_code"))
+    solution, setup = (_normalize_newlines(raw[name]) for name in ("code", "test_setup_code"))
     names = tested_names(solution, [setup, *raw["test_list"]])
     return {
         "id": f"Mbpp/{raw['task_id']}",
@@ -33,7 +33,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def _newlines(text: str) -> str:
+def _normalize_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.differential import checks, oracle
+from newskills.benchmarks.differential import check_statements, oracle_code
 
 _HOME = "https://raw.githubusercontent.com/QwenLM/Qwen2.5-Coder/main/qwencoder-eval/base/eval_cache/evalplus"
 _EACH = {
@@ -66,7 +66,9 @@ _OTHER_READINGS = {
 def row(raw: Row, index: int) -> Row:
     number, entry = int(raw["task_id"].rpartition("/")[2]), raw["entry_point"]
     base, plus = (
-        checks(shaped(number, inputs) for inputs in raw[kind] if not _is_too_large(number, inputs))
+        check_statements(
+            typed_arguments(number, inputs) for inputs in raw[kind] if not _is_too_large(number, inputs)
+        )
         for kind in ("base_input", "plus_input")
     )
     return {
@@ -75,7 +77,7 @@ def row(raw: Row, index: int) -> Row:
         "task_id": raw["task_id"],
         "entry_point": entry,
         "names": [entry],
-        "test_setup_code": oracle(raw["canonical_solution"], entry, raw["atol"], _equal(entry)),
+        "test_setup_code": oracle_code(raw["canonical_solution"], entry, raw["atol"], _equality_expression(entry)),
         "test_list": base,
         "plus_test_list": plus or base,
         "canonical_solution": raw["canonical_solution"],
@@ -87,7 +89,7 @@ def _is_too_large(number: int, inputs: list[Any]) -> bool:
     return number == _COMBINATIONS and len(inputs[0]) > _FEW and inputs[1] > _PLACES
 
 
-def _equal(entry: str) -> str:
+def _equality_expression(entry: str) -> str:
     if entry in _AS_SETS:
         return "set(told) == set(wanted)"
     if entry in _FOUND:
@@ -95,7 +97,7 @@ def _equal(entry: str) -> str:
     return _OTHER_READINGS.get(entry, "told == wanted")
 
 
-def shaped(task: int, inputs: list[Any]) -> list[Any]:
+def typed_arguments(task: int, inputs: list[Any]) -> list[Any]:
     """Return the arguments of a call in their own types, of which JSON has made lists and texts."""
     if task in _EACH:
         return [tuple(each) for each in inputs]
@@ -104,7 +106,7 @@ def shaped(task: int, inputs: list[Any]) -> list[Any]:
     if task in _TWICE:
         return [tuple(tuple(item) if isinstance(item, list) else item for item in each) for each in inputs]
     if task in _DEEP:
-        return [_deep(each) for each in inputs]
+        return [_tuples_from_lists(each) for each in inputs]
     first, *rest = inputs
     if task in _FIRST_ITEMS:
         return [[tuple(item) for item in first], *rest]
@@ -123,9 +125,9 @@ def shaped(task: int, inputs: list[Any]) -> list[Any]:
     return inputs
 
 
-def _deep(value: Any) -> Any:
+def _tuples_from_lists(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(map(_deep, value))
+        return tuple(map(_tuples_from_lists, value))
     return value
 
 

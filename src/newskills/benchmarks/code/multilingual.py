@@ -35,10 +35,10 @@ def humaneval_x(raw: Row, index: int) -> Row:
         common["declaration"] = raw["declaration"]
     setup = f"{raw['test_setup']}\n" if language == "go" else ""
     program = {"style": "program", "test": f"{setup}{raw['test']}"}
-    return common | program | _given(language, raw["declaration"], entry)
+    return common | program | _prelude_fields(language, raw["declaration"], entry)
 
 
-def _given(language: str, declaration: str, entry: str) -> Row:
+def _prelude_fields(language: str, declaration: str, entry: str) -> Row:
     """Return what a whole answer relies on: the lines that import, and functions above the one that is asked for."""
     lines = declaration[: declaration.rfind(entry)].split("\n")[:-1]
     parts: Row = {"head": "".join(f"{line}\n" for line in lines if line.startswith(_IMPORTS))}

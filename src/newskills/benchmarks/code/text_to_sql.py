@@ -20,13 +20,13 @@ _TRAPS = (
 def with_schemas(raws: Iterable[Row]) -> Iterator[Row]:
     """Yield the questions, each with the schema of its database; both are rows of their files."""
     rows = list(raws)
-    schemas = {raw["db_id"]: schema(raw) for raw in rows if "table_names_original" in raw}
+    schemas = {raw["db_id"]: schema_statements(raw) for raw in rows if "table_names_original" in raw}
     for raw in rows:
         if "table_names_original" not in raw:
             yield {**raw, "sql_context": schemas[raw["db_id"]]}
 
 
-def schema(raw: Row) -> str:
+def schema_statements(raw: Row) -> str:
     """Return the CREATE TABLE statements of one entry of the list of tables."""
     columns: list[tuple[int, str]] = raw["column_names_original"]
     foreign = {column: columns[other] for column, other in raw["foreign_keys"]}
@@ -40,26 +40,26 @@ def schema(raw: Row) -> str:
             if owner != number:
                 continue
             if at in foreign:
-                refers = f" REFERENCES {_name(tables[foreign[at][0]])}({_name(foreign[at][1])})"
+                refers = f" REFERENCES {_quote_name(tables[foreign[at][0]])}({_quote_name(foreign[at][1])})"
             else:
                 refers = ""
             key = " PRIMARY KEY" if at in single else ""
-            lines.append(f"  {_name(column)} {raw['column_types'][at]}{key}{refers}")
+            lines.append(f"  {_quote_name(column)} {raw['column_types'][at]}{key}{refers}")
         for keys in several:
             if columns[keys[0]][0] == number:
-                lines.append(f"  PRIMARY KEY ({', '.join(_name(columns[key][1]) for key in keys)})")
-        text.append(f"CREATE TABLE {_name(table)} (\n" + ",\n".join(lines) + "\n);")
+                lines.append(f"  PRIMARY KEY ({', '.join(_quote_name(columns[key][1]) for key in keys)})")
+        text.append(f"CREATE TABLE {_quote_name(table)} (\n" + ",\n".join(lines) + "\n);")
     return "\n".join(text)
 
 
-def _name(name: Any) -> str:
+def _quote_name(name: Any) -> str:
     text = str(name)
     if text.replace("_", "a").isalnum() and text.isascii():
         return text
     return f"`{text}`"
 
 
-def bird(raw: Row, index: int) -> Row:
+def bird_row(raw: Row, index: int) -> Row:
     hint = f"\n\nHint: {raw['evidence']}" if raw.get("evidence") else ""
     return {
         "id": str(raw["question_id"]),
@@ -71,7 +71,7 @@ def bird(raw: Row, index: int) -> Row:
     }
 
 
-def spider(raw: Row, index: int) -> Row:
+def spider_row(raw: Row, index: int) -> Row:
     return {
         "id": str(index),
         "question": raw["question"],
@@ -95,7 +95,7 @@ BENCHMARKS = (
                 format="json",
             ),
         ),
-        row=bird,
+        row=bird_row,
         join=with_schemas,
         prompt="generic/text_to_sql",
         grader="bird",
@@ -123,7 +123,7 @@ BENCHMARKS = (
                 format="json",
             ),
         ),
-        row=spider,
+        row=spider_row,
         join=with_schemas,
         prompt="generic/text_to_sql",
         grader="bird",

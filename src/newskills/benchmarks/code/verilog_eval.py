@@ -10,7 +10,7 @@ from newskills.base.records import Row
 _PARTS = {"prompt.txt": "question", "ref.sv": "reference", "test.sv": "test"}
 
 
-def problems(raws: Iterable[Row]) -> Iterator[Row]:
+def join_problem_files(raws: Iterable[Row]) -> Iterator[Row]:
     """Join the three files of each problem."""
     problems_by_name: dict[str, Row] = defaultdict(dict)
     for raw in raws:
@@ -45,7 +45,7 @@ BENCHMARK = Benchmark(
         ),
     ),
     row=row,
-    join=problems,
+    join=join_problem_files,
     prompt="eval/verilog",
     grader="verilog_eval",
     metric="code_tests",

@@ -95,8 +95,10 @@ class Fetcher:
     def fetch(self, url: str, source: Source) -> FetchedFile:
         """Return the file at `url`. Raises DataError: absent, refused, no network, not the expected content."""
         if self.mirror and (mirrored := self.mirror.find(url)):
-            return checked(FetchedFile(path=mirrored[0], url=url, sha256=mirrored[1], origin="mirror"), source)
-        address = pinned(url, source.revision)
+            return check_fetched_file(
+                FetchedFile(path=mirrored[0], url=url, sha256=mirrored[1], origin="mirror"), source
+            )
+        address = pinned_url(url, source.revision)
         target = self.cache / mirror_path(address)
         with waiting_lock(target.with_name(f".{target.name}.lock"), url):
             if target.is_file():
@@ -119,8 +121,8 @@ class Fetcher:
             raise self._offline_error(f"{source.hf} has to be asked for at {url}", source)
 
         def attempt() -> bytes:
-            with _open(url, {}, self.options.timeout, source) as reply:
-                return _receive(reply, None)
+            with _open_response(url, {}, self.options.timeout, source) as reply:
+                return _receive_block(reply, None)
 
         return self._persistently(url, source, attempt)
 
@@ -141,7 +143,7 @@ class Fetcher:
             self._persistently(url, source, lambda: self._attempt(url, part, source))
             sha256 = file_sha256(part)
         try:
-            checked(FetchedFile(path=part, url=url, sha256=sha256, origin="network"), source)
+            check_fetched_file(FetchedFile(path=part, url=url, sha256=sha256, origin="network"), source)
         except DataError:
             part.unlink()
             raise
@@ -170,7 +172,7 @@ class Fetcher:
         validator = _validator_file(part)
         validator_text = validator.read_text() if have and validator.exists() else ""
         headers = {"Range": f"bytes={have}-", "If-Range": validator_text} if validator_text else {}
-        with _drop_misfit(part), _open(url, headers, self.options.timeout, source) as reply:
+        with _drop_misfit(part), _open_response(url, headers, self.options.timeout, source) as reply:
             continues = reply.status == 206 and str(reply.headers.get("Content-Range", "")).startswith(
                 f"bytes {have}-"
             )
@@ -186,7 +188,7 @@ class Fetcher:
         try:
             with part.open("r+b" if start else "wb") as file:
                 file.seek(start)
-                while block := _receive(reply):
+                while block := _receive_block(reply):
                     file.write(block)
                     done += len(block)
                     if self.options.progress:
@@ -200,7 +202,7 @@ class Fetcher:
             raise _Temporary(f"the line was cut after {done} of {total} bytes")
 
 
-def checked(fetched: FetchedFile, source: Source) -> FetchedFile:
+def check_fetched_file(fetched: FetchedFile, source: Source) -> FetchedFile:
     """Return `fetched` once it is checked. Raises DataError for a git-LFS pointer, and for another content than
     `source` promises."""
     with fetched.path.open("rb") as file:
@@ -228,7 +230,7 @@ def _offline_hint(source: Source) -> str:
     )
 
 
-def pinned(url: str, revision: str) -> str:
+def pinned_url(url: str, revision: str) -> str:
     """Return `url` with the branch replaced by the commit `revision`, for addresses of GitHub's raw files and the
     hub."""
     if not revision:
@@ -244,12 +246,12 @@ def pinned(url: str, revision: str) -> str:
     return parts._replace(path="/".join(steps)).geturl()
 
 
-def _open(url: str, headers: dict[str, str], timeout: float, source: Source) -> BlockingResponse:
+def _open_response(url: str, headers: dict[str, str], timeout: float, source: Source) -> BlockingResponse:
     if urlsplit(url).scheme not in ("https", "http"):
         raise DataError(f"Only http(s) addresses are fetched, not {url}.")
     token = os.environ.get("HF_TOKEN", "")
     # hubs redirect to storage that must not see the token
-    if token and urlsplit(url).netloc == urlsplit(hub()).netloc:
+    if token and urlsplit(url).netloc == urlsplit(hub_url()).netloc:
         private = {"Authorization": f"Bearer {token}"}
     else:
         private = {}
@@ -259,24 +261,24 @@ def _open(url: str, headers: dict[str, str], timeout: float, source: Source) -> 
         raise _Temporary(str(error)) from error
     if reply.status >= 300:
         with reply:
-            raise _refusal(reply, url, source, token=bool(token))
+            raise _refusal_error(reply, url, source, token=bool(token))
     return reply
 
 
-def hub() -> str:
+def hub_url() -> str:
     """Return the address of the Hugging Face hub, or the one in `HF_ENDPOINT`."""
     return os.environ.get("HF_ENDPOINT", f"https://{HUB}").rstrip("/")
 
 
-def archives() -> str:
+def archives_url() -> str:
     """Return the address that has repositories of GitHub as archives, or the one in
     `NEWSKILLS_GITHUB_ARCHIVES`."""
     return os.environ.get("NEWSKILLS_GITHUB_ARCHIVES", "https://codeload.github.com").rstrip("/")
 
 
-def _refusal(reply: BlockingResponse, url: str, source: Source, *, token: bool) -> Exception:
-    if reply.status in (401, 403) and (source.gated or source.hf or url.startswith(hub())):
-        page = source.note or (f"{hub()}/datasets/{source.hf}" if source.hf else url)
+def _refusal_error(reply: BlockingResponse, url: str, source: Source, *, token: bool) -> Exception:
+    if reply.status in (401, 403) and (source.gated or source.hf or url.startswith(hub_url())):
+        page = source.note or (f"{hub_url()}/datasets/{source.hf}" if source.hf else url)
         say = "the account of HF_TOKEN has no access" if token else "no HF_TOKEN is set"
         return DataError(
             f"{url} is only given to people who accepted its terms (HTTP {reply.status}; {say}).",
@@ -290,7 +292,7 @@ def _refusal(reply: BlockingResponse, url: str, source: Source, *, token: bool) 
     return DataError(f"{url} answered HTTP {reply.status} {reply.reason}.")
 
 
-def _receive(reply: BlockingResponse, size: int | None = _BLOCK) -> bytes:
+def _receive_block(reply: BlockingResponse, size: int | None = _BLOCK) -> bytes:
     try:
         return reply.read(size)
     except TransportError as error:

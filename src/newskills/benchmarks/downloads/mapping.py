@@ -48,10 +48,10 @@ def made_by(
     except NewskillsError:
         raise
     except Exception as error:
-        raise DataError(f"{problem(_reason(error, maker))}.", hint=_hint(maker)) from error
+        raise DataError(f"{problem(_describe_error(error, maker))}.", hint=_changed_source_hint(maker)) from error
 
 
-def _reason(error: Exception, maker: Callable[..., Any]) -> str:
+def _describe_error(error: Exception, maker: Callable[..., Any]) -> str:
     """Return a text that says what was raised, and where in the benchmark's file."""
     text = str(error)
     if isinstance(error, KeyError):
@@ -68,7 +68,7 @@ def _written_in(maker: Callable[..., Any]) -> str:
     return code.co_filename if code is not None else ""
 
 
-def _hint(maker: Callable[..., Any]) -> str:
+def _changed_source_hint(maker: Callable[..., Any]) -> str:
     return _CHANGED if Path(_written_in(maker)).is_relative_to(_OURS) else ""
 
 
@@ -130,12 +130,12 @@ class RowMapping:
             raise DataError(
                 f"{where}: the field {error} is missing, which {self.benchmark.name} expects; "
                 f"the row has {', '.join(sorted(set(map(str, row)) - {'_file'})) or 'none'}.",
-                hint=_hint(self.mapper),
+                hint=_changed_source_hint(self.mapper),
             ) from error
         except Exception as error:
             raise DataError(
-                f"{where}: the row does not fit {self.benchmark.name}: {_reason(error, self.mapper)}.",
-                hint=_hint(self.mapper),
+                f"{where}: the row does not fit {self.benchmark.name}: {_describe_error(error, self.mapper)}.",
+                hint=_changed_source_hint(self.mapper),
             ) from error
         if strange := [item for item in several if not isinstance(item, dict | Drop)]:
             raise DataError(

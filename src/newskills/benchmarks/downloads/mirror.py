@@ -57,7 +57,7 @@ def mirror_path(url: str) -> str:
     path = unquote(parts.path).strip("/")
     if not parts.netloc or "\0" in path or {"..", "."} & set(path.split("/")):
         raise DataError(f"Not an address of a file: {url}.")
-    return _folded(f"{parts.netloc.lower()}/{path}")
+    return _normalize_path(f"{parts.netloc.lower()}/{path}")
 
 
 def file_sha256(path: Path) -> str:
@@ -83,7 +83,7 @@ class Mirror:
         """
         path, original = self._place(url)
         if path.is_file():
-            return (path, verify(path, original.sha256 if original else ""))
+            return (path, verify_file(path, original.sha256 if original else ""))
         return None
 
     def tree(self, repository: str, ref: str, commit: str = "") -> dict[str, tuple[Path, str]]:
@@ -101,7 +101,7 @@ class Mirror:
         files = {}
         for wanted in filter(None, refs):
             for rest, path, original in paths:
-                if (name := _below(rest, original.commit, wanted)) is not None:
+                if (name := _path_below_ref(rest, original.commit, wanted)) is not None:
                     files[name] = (path, original.sha256)
         return files
 
@@ -115,7 +115,7 @@ class Mirror:
             top = self.folder / RAW / repository
             for path in sorted(top.rglob("*")):
                 if path.is_file():
-                    key = _folded(f"{place}{path.relative_to(top).as_posix()}")
+                    key = _normalize_path(f"{place}{path.relative_to(top).as_posix()}")
                     yield key.removeprefix(place), path, ManifestEntry(path=key)
 
     def files_below(self, url: str) -> list[str]:
@@ -134,7 +134,7 @@ class Mirror:
 
     @cached_property
     def _manifest(self) -> dict[str, ManifestEntry]:
-        return {_folded(file.path): file for file in read_manifest(self.folder).files}
+        return {_normalize_path(file.path): file for file in read_manifest(self.folder).files}
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -148,7 +148,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise DataError(f"{path} cannot be read: {error}.") from error
 
 
-def verify(path: Path, expected: str) -> str:
+def verify_file(path: Path, expected: str) -> str:
     """Return the sha256 of a file of a mirror. Raises DataError where it is gone, or not what the manifest promises."""
     if not path.is_file():
         raise DataError(
@@ -164,7 +164,7 @@ def verify(path: Path, expected: str) -> str:
     return sha256
 
 
-def _below(path: str, commit: str, ref: str) -> str | None:
+def _path_below_ref(path: str, commit: str, ref: str) -> str | None:
     """Return what follows `ref` in `path`, or what follows the first folder where the file is of the commit `ref`; else
     None."""
     if path.startswith(f"{ref}/"):
@@ -174,7 +174,7 @@ def _below(path: str, commit: str, ref: str) -> str | None:
     return None
 
 
-def _folded(path: str) -> str:
+def _normalize_path(path: str) -> str:
     host, _, rest = _BRANCH.sub("/", path, count=1).partition("/")
     if host == HUB and (match := _HUB_REVISION.match(rest)):
         rest = f"{match[1]}/{match[2]}"

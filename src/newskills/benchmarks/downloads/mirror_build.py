@@ -33,7 +33,7 @@ from newskills.benchmarks.downloads.mirror import (
     read_manifest,
 )
 from newskills.benchmarks.downloads.official import Alternatives, first_published, prompts_of
-from newskills.benchmarks.downloads.sources import PublishedFile, opened
+from newskills.benchmarks.downloads.sources import PublishedFile, open_source
 from newskills.prompts.official.table import OfficialPrompt
 
 _DOWNLOADS = ".downloads"
@@ -175,7 +175,7 @@ class _Builder:
         with contextlib.ExitStack() as stack:
             for source, options in tries:
                 try:
-                    files = stack.enter_context(opened(source, Fetcher(cache, options)))
+                    files = stack.enter_context(open_source(source, Fetcher(cache, options)))
                 except DataError as error:
                     problems += [error] if options is self.options else []
                     continue
@@ -192,7 +192,7 @@ class _Builder:
             listed_file = self.listed.get(place)
         fresh = original.path.resolve() != target.resolve()
         if fresh:
-            _copy(original.path, target, link=self.folder / _DOWNLOADS in original.path.parents)
+            _copy_file(original.path, target, link=self.folder / _DOWNLOADS in original.path.parents)
         users = [*(listed_file.benchmarks if listed_file else []), user]
         entry = ManifestEntry(
             path=place,
@@ -208,7 +208,7 @@ class _Builder:
         return fresh
 
 
-def _copy(path: Path, target: Path, *, link: bool) -> None:
+def _copy_file(path: Path, target: Path, *, link: bool) -> None:
     """Copy a file without forcing it to the disk: the manifest tells what was cut by a power failure."""
     fresh = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
@@ -236,7 +236,7 @@ def check_mirror(folder: Path, *, progress: Callable[[str, int, int | None], Non
 
     def problem(file: ManifestEntry) -> str:
         nonlocal done
-        problem_text = _problem(folder / file.path, file)
+        problem_text = _file_problem(folder / file.path, file)
         done += max(file.bytes, 0)
         if progress:
             progress(file.path, done, total or None)
@@ -250,7 +250,7 @@ def check_mirror(folder: Path, *, progress: Callable[[str, int, int | None], Non
     return MirrorCheck(files=len(files), size=total, problems=problems, unlisted=sorted(unlisted))
 
 
-def _problem(path: Path, file: ManifestEntry) -> str:
+def _file_problem(path: Path, file: ManifestEntry) -> str:
     if not path.is_file():
         return f"{file.path} is missing."
     size = path.stat().st_size

@@ -44,9 +44,9 @@ def prompts_of(benchmark: Benchmark) -> list[list[OfficialPrompt]]:
     """Return what is published for a benchmark that comes with newskills: its prompt, and those of its judge."""
     if benchmark.name not in {entry.name for entry in list_benchmarks()}:
         return []
-    names = [benchmark.prompt, *_texts(benchmark.defaults)]
+    names = [benchmark.prompt, *_nested_texts(benchmark.defaults)]
     if benchmark.judge is not None:
-        names += [benchmark.judge.prompt, *_texts(benchmark.judge.defaults)]
+        names += [benchmark.judge.prompt, *_nested_texts(benchmark.judge.defaults)]
     return entries_for(benchmark.name, names)
 
 
@@ -74,7 +74,7 @@ def lay_out(prompts: Sequence[Alternatives], folder: Path, fetcher: Fetcher) -> 
                 missing[best.prompt] = error.message
             continue
         for file, place in zip(files, entry.places(folder).values(), strict=True):
-            _copy(file.path, place)
+            _copy_prompt_file(file.path, place)
     return missing
 
 
@@ -182,14 +182,14 @@ def _is_here(entry: OfficialPrompt, folder: Path) -> bool:
     return official is not None and official[0] == entry
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _nested_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
-        yield from _texts(item)
+        yield from _nested_texts(item)
 
 
-def _copy(source: Path, place: Path) -> None:
+def _copy_prompt_file(source: Path, place: Path) -> None:
     try:
         with source.open("rb") as file, atomic_write(place) as copy:
             shutil.copyfileobj(file, copy)

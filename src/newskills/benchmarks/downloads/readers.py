@@ -33,7 +33,7 @@ from newskills.base.reading.row_files import (
 )
 from newskills.base.records import Row
 from newskills.base.store import decode_row
-from newskills.benchmarks.downloads.patterns import select
+from newskills.benchmarks.downloads.patterns import select_names
 
 _BYTE_ORDER = b"\xef\xbb\xbf"
 _GZIP_MARK = b"\x1f\x8b"
@@ -55,14 +55,14 @@ def read_source(path: Path, source: Source, *, shown: str = "", name: str = "") 
     """
     shown = shown or str(path)
     if source.members and not source.github:
-        for member, file in members(path, source.members, shown):
+        for member, file in open_members(path, source.members, shown):
             data = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if member.endswith(".gz") else file
-            yield from _rows(data, source, f"{shown}, {member}", f"{name}/{member}" if name else member)
+            yield from _read_open_file(data, source, f"{shown}, {member}", f"{name}/{member}" if name else member)
     else:
-        yield from _rows(_plain(path), source, shown, name)
+        yield from _read_open_file(_open_decompressed(path), source, shown, name)
 
 
-def _rows(file: IO[bytes], source: Source, shown: str, name: str) -> Iterator[RawRow]:
+def _read_open_file(file: IO[bytes], source: Source, shown: str, name: str) -> Iterator[RawRow]:
     with file:
         if source.format == "asset":
             yield RawRow({"_file": name, "asset": Asset(name or Path(shown).name, file.read())}, shown)
@@ -79,7 +79,7 @@ def _rows(file: IO[bytes], source: Source, shown: str, name: str) -> Iterator[Ra
             raise DataError(f"{shown}: the packed data are damaged ({error}).") from error
 
 
-def _plain(path: Path) -> IO[bytes]:
+def _open_decompressed(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
         zipped = file.read(len(_GZIP_MARK)) == _GZIP_MARK
     if zipped:
@@ -87,19 +87,19 @@ def _plain(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def members(path: Path, pattern: str, shown: str) -> Iterator[tuple[str, IO[bytes]]]:
+def open_members(path: Path, pattern: str, shown: str) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield (name, open file) of the members of a zip or tar whose path matches. Raises DataError where none
     does."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as zipped:
-            for name in _wanted(
+            for name in _matching_members(
                 [info.filename for info in zipped.infolist() if not info.is_dir()], pattern, shown
             ):
                 yield name, zipped.open(name)
     elif tarfile.is_tarfile(path):
         with tarfile.open(path) as archive:
             files = {member.name: member for member in archive if member.isfile()}
-            for name in _wanted(files, pattern, shown):
+            for name in _matching_members(files, pattern, shown):
                 opened = archive.extractfile(files[name])
                 assert opened is not None, "a regular file can be extracted"
                 yield name, opened
@@ -107,18 +107,18 @@ def members(path: Path, pattern: str, shown: str) -> Iterator[tuple[str, IO[byte
         raise DataError(f"{shown} is neither a zip nor a tar archive.")
 
 
-def _wanted(names: Iterable[str], pattern: str, shown: str) -> list[str]:
-    wanted = select(names, pattern)
+def _matching_members(names: Iterable[str], pattern: str, shown: str) -> list[str]:
+    wanted = select_names(names, pattern)
     if not wanted:
         raise DataError(f"{shown} has no member like '{pattern}'.")
     return wanted
 
 
-def _jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+def _read_jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     for number, line in enumerate(file, 1):
         line = line.removeprefix(_BYTE_ORDER) if number == 1 else line
         if line.strip():
-            yield RawRow(_decoded(line, shown, number), f"{shown}, line {number}")
+            yield RawRow(_decode_line(line, shown, number), f"{shown}, line {number}")
 
 
 def _any_rows(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
@@ -130,10 +130,10 @@ def _any_rows(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
         table = TableForm(separator, source.columns, source.quoted, strict=True)
     for place, line in row_lines(file, path, table, source.encoding):
         if line.strip():
-            yield RawRow(_decoded(line, shown, place), place_in(path, place))
+            yield RawRow(_decode_line(line, shown, place), place_in(path, place))
 
 
-def _decoded(line: bytes, shown: str, number: Place) -> Row:
+def _decode_line(line: bytes, shown: str, number: Place) -> Row:
     """Decode a line; Python writes numbers that are not in JSON, and reads them again."""
     try:
         return decode_row(line, Path(shown), number)
@@ -165,7 +165,9 @@ def _yaml_value(file: IO[bytes], shown: str) -> Any:
         raise DataError(f"{shown}: invalid YAML ({error}).") from error
 
 
-def _records(decode: Callable[[IO[bytes], str], Any]) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
+def _records_reader(
+    decode: Callable[[IO[bytes], str], Any],
+) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
     """Return a reader that yields one row per item of the list at `records`, or per key; items that are no objects
     become `{"value": item}`."""
 
@@ -176,16 +178,16 @@ def _records(decode: Callable[[IO[bytes], str], Any]) -> Callable[[IO[bytes], So
                 raise DataError(f"{shown}: there is no '{key}' on the way {' → '.join(source.records)}.")
             value = value[key]
         if isinstance(value, dict):
-            value = [{"_key": key, **_row(item)} for key, item in value.items()]
+            value = [{"_key": key, **_as_row(item)} for key, item in value.items()]
         if not isinstance(value, list):
             raise DataError(f"{shown}: expected a list of objects, not {type(value).__name__}.")
         for number, item in enumerate(value, 1):
-            yield RawRow(_row(item), f"{shown}, record {number}")
+            yield RawRow(_as_row(item), f"{shown}, record {number}")
 
     return read
 
 
-def _row(value: Any) -> Row:
+def _as_row(value: Any) -> Row:
     if isinstance(value, dict):
         return value
     return {"value": value}
@@ -198,17 +200,17 @@ def _whole_object(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRo
     yield RawRow(value, shown)
 
 
-def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
+def _delimited_reader(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
     def read(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
         table = TableForm(source.separator or delimiter, source.columns, source.quoted)
-        with io.TextIOWrapper(file, encoding=_encoding(source), newline="") as text:
+        with io.TextIOWrapper(file, encoding=_encoding_of(source), newline="") as text:
             for number, row in table_rows(text, table, shown):
                 yield RawRow(row, f"{shown}, line {number}")
 
     return read
 
 
-def _xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+def _read_xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     """Yield one row per element named by the last of `records`: its attributes, and its children.
 
     A child is its text, or an object of the same form, with `text`, where it has attributes or children itself;
@@ -223,50 +225,50 @@ def _xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     except ElementTree.ParseError as error:
         raise DataError(f"{shown}: invalid XML ({error}).") from error
     wanted = source.records[-1]
-    for number, element in enumerate((element for element in root.iter() if _name(element) == wanted), 1):
-        yield RawRow(_fields(element), f"{shown}, {wanted} {number}")
+    for number, element in enumerate((element for element in root.iter() if _local_name(element) == wanted), 1):
+        yield RawRow(_element_fields(element), f"{shown}, {wanted} {number}")
 
 
-def _fields(element: ElementTree.Element) -> Row:
+def _element_fields(element: ElementTree.Element) -> Row:
     children: dict[str, list[Any]] = {}
     for child in element:
         value = "".join(child.itertext())
-        form = {**_fields(child), "text": value} if child.attrib or len(child) else value
-        children.setdefault(_name(child), []).append(form)
+        form = {**_element_fields(child), "text": value} if child.attrib or len(child) else value
+        children.setdefault(_local_name(child), []).append(form)
     return {**element.attrib, **{tag: forms[0] if len(forms) == 1 else forms for tag, forms in children.items()}}
 
 
-def _name(element: ElementTree.Element) -> str:
+def _local_name(element: ElementTree.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _text(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
-    yield RawRow({"text": _decode(file.read(), source, shown)}, shown)
+def _read_text(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    yield RawRow({"text": _decode_text(file.read(), source, shown)}, shown)
 
 
-def _lines(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+def _read_lines(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     for number, line in enumerate(file, 1):
         where = f"{shown}, line {number}"
-        yield RawRow({"text": _decode(line, source, where).rstrip("\r\n")}, where)
+        yield RawRow({"text": _decode_text(line, source, where).rstrip("\r\n")}, where)
 
 
-def _encoding(source: Source) -> str:
+def _encoding_of(source: Source) -> str:
     return source.encoding or "utf-8-sig"
 
 
-def _decode(data: bytes, source: Source, where: str) -> str:
+def _decode_text(data: bytes, source: Source, where: str) -> str:
     try:
-        return data.decode(_encoding(source))
+        return data.decode(_encoding_of(source))
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: {error}.") from error
 
 
-def _parquet(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+def _read_parquet(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     for number, row in enumerate(parquet_rows(file, shown), 1):
         yield RawRow(row, f"{shown}, row {number}")
 
 
-def _arrow(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+def _read_arrow(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     """Yield the rows of an Arrow stream, as the datasets library writes it, or of an Arrow file."""
     pyarrow = import_pyarrow(shown)
     try:
@@ -276,12 +278,12 @@ def _arrow(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
             file.seek(0)
             whole = pyarrow.ipc.open_file(file)
             batches = map(whole.get_batch, range(whole.num_record_batches))
-        yield from _batches(batches, shown)
+        yield from _batch_rows(batches, shown)
     except pyarrow.ArrowException as error:
         raise DataError(f"{shown}: invalid Arrow data ({error}).") from error
 
 
-def _batches(batches: Iterable[Any], shown: str) -> Iterator[RawRow]:
+def _batch_rows(batches: Iterable[Any], shown: str) -> Iterator[RawRow]:
     number = 0
     for batch in batches:
         for row in batch.to_pylist():
@@ -291,15 +293,15 @@ def _batches(batches: Iterable[Any], shown: str) -> Iterator[RawRow]:
 
 _READERS: dict[str, Callable[[IO[bytes], Source, str], Iterator[RawRow]]] = {
     "rows": _any_rows,
-    "jsonl": _jsonl,
-    "json": _records(_json_value),
-    "yaml": _records(_yaml_value),
+    "jsonl": _read_jsonl,
+    "json": _records_reader(_json_value),
+    "yaml": _records_reader(_yaml_value),
     "object": _whole_object,
-    "csv": _delimited(","),
-    "tsv": _delimited("\t"),
-    "xml": _xml,
-    "text": _text,
-    "lines": _lines,
-    "parquet": _parquet,
-    "arrow": _arrow,
+    "csv": _delimited_reader(","),
+    "tsv": _delimited_reader("\t"),
+    "xml": _read_xml,
+    "text": _read_text,
+    "lines": _read_lines,
+    "parquet": _read_parquet,
+    "arrow": _read_arrow,
 }

@@ -22,10 +22,10 @@ from msgspec import Struct
 from newskills.base.benchmark import Source
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.benchmarks.downloads.fetch import FetchedFile, Fetcher, archives, check_sha256, hub
-from newskills.benchmarks.downloads.mirror import RAW, file_sha256, verify
-from newskills.benchmarks.downloads.patterns import braces, select
-from newskills.benchmarks.downloads.readers import RawRow, members, read_source
+from newskills.benchmarks.downloads.fetch import FetchedFile, Fetcher, archives_url, check_sha256, hub_url
+from newskills.benchmarks.downloads.mirror import RAW, file_sha256, verify_file
+from newskills.benchmarks.downloads.patterns import expand_braces, select_names
+from newskills.benchmarks.downloads.readers import RawRow, open_members, read_source
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -75,29 +75,31 @@ class OpenedSource(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def opened(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[OpenedSource]:
+def open_source(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[OpenedSource]:
     """Open the files of `source`, fetched and verified, until the end of the block. Raises DataError.
 
     `folder`: where relative paths begin.
     """
     with contextlib.ExitStack() as stack:
-        if len(parts := _parts(source)) > 1:
-            opened_source = _all_of(source, [stack.enter_context(opened(part, fetcher, folder)) for part in parts])
+        if len(parts := _split_by_place(source)) > 1:
+            opened_source = _all_of(
+                source, [stack.enter_context(open_source(part, fetcher, folder)) for part in parts]
+            )
         elif source.path:
-            opened_source = _local(source, folder, stack)
+            opened_source = _open_local(source, folder, stack)
         elif source.github:
-            opened_source = _repository(source, fetcher, stack)
+            opened_source = _open_repository(source, fetcher, stack)
         elif source.hf:
-            opened_source = _hub(source, fetcher)
+            opened_source = _open_hub_dataset(source, fetcher)
         else:
-            opened_source = _addresses(source, fetcher, stack)
+            opened_source = _open_urls(source, fetcher, stack)
         yield _with_beside(opened_source, source, fetcher) if source.beside else opened_source
 
 
 _KINDS = ("path", "github", "hf", "url")
 
 
-def _parts(source: Source) -> list[Source]:
+def _split_by_place(source: Source) -> list[Source]:
     """Split into one source for each kind of place that `source` names: its rows are those of all, in this
     order."""
     kinds = [kind for kind in _KINDS if getattr(source, kind)]
@@ -132,14 +134,14 @@ def _with_beside(main_source: OpenedSource, source: Source, fetcher: Fetcher) ->
     return msgspec.structs.replace(
         main_source,
         files=[file._replace(extra={**file.extra, **fields}) for file in main_source.files],
-        origin=[*main_source.origin, _origin(file, source)],
+        origin=[*main_source.origin, _origin_record(file, source)],
         originals=[*main_source.originals, PublishedFile(source.beside, file.path, file.sha256)],
     )
 
 
 def in_mirror(source: Source, fetcher: Fetcher) -> bool:
     """Return whether the mirror holds all of it (not yet verified), or it lies on this machine anyway."""
-    if len(parts := _parts(source)) > 1:
+    if len(parts := _split_by_place(source)) > 1:
         return all(in_mirror(part, fetcher) for part in parts)
     if source.path:
         return True
@@ -148,8 +150,8 @@ def in_mirror(source: Source, fetcher: Fetcher) -> bool:
     if source.github:
         return bool(_mirrored_tree(source, fetcher))
     if source.hf:
-        return all(fetcher.mirror.files_below(listing) for listing, _ in _listings(source))
-    return all(fetcher.has_mirrored(url) for url in braces(source.url))
+        return all(fetcher.mirror.files_below(listing) for listing, _ in _hub_listings(source))
+    return all(fetcher.has_mirrored(url) for url in expand_braces(source.url))
 
 
 def local_files(source: Source, folder: Path) -> dict[str, Path]:
@@ -157,21 +159,21 @@ def local_files(source: Source, folder: Path) -> dict[str, Path]:
     place = folder / source.path
     if place.is_dir():
         tree = {name: place / name for name in _names_below(place)}
-        if not (names := select(tree, source.members or "*")):
+        if not (names := select_names(tree, source.members or "*")):
             raise DataError(f"{place} has no file like '{source.members or '*'}'.")
         return {name: tree[name] for name in names}
-    paths = braces(str(place))
+    paths = expand_braces(str(place))
     for path in paths:
         if not Path(path).is_file():
             raise DataError(f"There is no file {path}.")
     return {name: Path(path) for name, path in zip(_below_folder(str(place), paths), paths, strict=True)}
 
 
-def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> OpenedSource:
+def _open_local(source: Source, folder: Path, stack: contextlib.ExitStack) -> OpenedSource:
     local_opened = local_files(source, folder)
     tree = (folder / source.path).is_dir()
     sums = {name: file_sha256(path) for name, path in local_opened.items()}
-    sha256 = _together(sums.items())
+    sha256 = _combined_sha256(sums.items())
     check_sha256(str(folder / source.path), "this machine", sha256, source)
     read = source if not tree else msgspec.structs.replace(source, members="")
     alone = len(local_opened) == 1 and bool(read.members)
@@ -181,9 +183,11 @@ def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> OpenedS
             below = folder / source.path
         else:
             below = Path(os.path.dirname(str(folder / source.path).partition("{")[0]))
-        assets = {name: below / name for name in (_assets(source, _names_below(below)) if source.assets else ())}
+        assets = {
+            name: below / name for name in (_asset_names(source, _names_below(below)) if source.assets else ())
+        }
     else:
-        assets = _unpacked(list(local_opened.values()), source, stack)
+        assets = _unpack_assets(list(local_opened.values()), source, stack)
     origin = {
         "path": str(folder / source.path),
         "from": "this machine",
@@ -197,17 +201,20 @@ def _names_below(folder: Path) -> Iterator[str]:
     return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> OpenedSource:
-    urls = braces(source.url)
+def _open_urls(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> OpenedSource:
+    urls = expand_braces(source.url)
     single = len(urls) == 1 and "{" not in source.url
     each = source if single else msgspec.structs.replace(source, sha256="")
-    fetched = _each(lambda url: fetcher.fetch(url, each), urls)
+    fetched = _map_in_threads(lambda url: fetcher.fetch(url, each), urls)
     names = _below_folder(source.url, urls)
     if not single:
         check_sha256(
-            source.url, fetched[0].origin, _together(zip(names, (f.sha256 for f in fetched), strict=True)), source
+            source.url,
+            fetched[0].origin,
+            _combined_sha256(zip(names, (f.sha256 for f in fetched), strict=True)),
+            source,
         )
-    assets = _unpacked([file.path for file in fetched], source, stack)
+    assets = _unpack_assets([file.path for file in fetched], source, stack)
     alone = single and bool(source.members)
     files = [
         _File(file.path, str(file.path), "" if alone else name, {}, source)
@@ -217,52 +224,52 @@ def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) ->
         PublishedFile(url, file.path, file.sha256, source.revision)
         for url, file in zip(urls, fetched, strict=True)
     ]
-    return OpenedSource(source, files, [_origin(file, source) for file in fetched], assets, originals)
+    return OpenedSource(source, files, [_origin_record(file, source) for file in fetched], assets, originals)
 
 
-def _unpacked(archives: Sequence[Path], source: Source, stack: contextlib.ExitStack) -> dict[str, Path]:
+def _unpack_assets(archives: Sequence[Path], source: Source, stack: contextlib.ExitStack) -> dict[str, Path]:
     """Unpack the assets in archives, and return their paths by name."""
     if not source.assets:
         return {}
-    folder = _temporary(stack)
+    folder = _temporary_folder(stack)
     unpacked = {}
     for archive in archives:
-        for name, data in members(archive, source.assets, str(archive)):
+        for name, data in open_members(archive, source.assets, str(archive)):
             unpacked[name] = _new_file(folder, name)
             with data, unpacked[name].open("wb") as copy:
                 shutil.copyfileobj(data, copy)
     return unpacked
 
 
-def _hub(source: Source, fetcher: Fetcher) -> OpenedSource:
+def _open_hub_dataset(source: Source, fetcher: Fetcher) -> OpenedSource:
     files, origin, originals = [], [], []
     several = "{" in f"{source.hf}{source.config}{source.hf_split}"
     parquet = msgspec.structs.replace(source, format="parquet", members="")
-    for listing, fields in _listings(source):
-        shards = _each(lambda url: fetcher.fetch(url, source), _shards(listing, source, fetcher))
+    for listing, fields in _hub_listings(source):
+        shards = _map_in_threads(lambda url: fetcher.fetch(url, source), _shard_urls(listing, source, fetcher))
         for number, file in enumerate(shards):
             place = [fields.get("_hf", ""), fields["_config"], fields["_split"], f"{number}.parquet"]
             name = "/".join(filter(None, place))
             files.append(_File(file.path, str(file.path), name, fields if several else {}, parquet))
-            origin.append(_origin(file, source))
+            origin.append(_origin_record(file, source))
             originals.append(PublishedFile(f"{listing}/{number}.parquet", file.path, file.sha256))
     return OpenedSource(source, files, origin, {}, originals)
 
 
-def _listings(source: Source) -> list[tuple[str, Row]]:
+def _hub_listings(source: Source) -> list[tuple[str, Row]]:
     """Return (address of the list of files; `_config`, `_split`, of several sets `_hf`) of each set,
     configuration, split."""
     listings = []
-    for name, config in itertools.product(braces(source.hf), braces(source.config or "default")):
+    for name, config in itertools.product(expand_braces(source.hf), expand_braces(source.config or "default")):
         name, _, its = name.partition(":")
         config, _, own = (its or config).partition("/")
-        for split in [own] if own else braces(source.hf_split or source.split):
+        for split in [own] if own else expand_braces(source.hf_split or source.split):
             fields = {"_config": config, "_split": split, **({"_hf": name} if name != source.hf else {})}
-            listings.append((f"{hub()}/api/datasets/{name}/parquet/{config}/{split}", fields))
+            listings.append((f"{hub_url()}/api/datasets/{name}/parquet/{config}/{split}", fields))
     return listings
 
 
-def _shards(listing: str, source: Source, fetcher: Fetcher) -> list[str]:
+def _shard_urls(listing: str, source: Source, fetcher: Fetcher) -> list[str]:
     if fetcher.mirror and (names := fetcher.mirror.files_below(listing)):
         return [f"{listing}/{name}" for name in names]
     try:
@@ -271,27 +278,27 @@ def _shards(listing: str, source: Source, fetcher: Fetcher) -> list[str]:
         raise DataError(f"{listing} did not answer with a list of files ({error}).") from error
 
 
-def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> OpenedSource:
+def _open_repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> OpenedSource:
     tree = _mirrored_tree(source, fetcher)
     at, commit = source.revision or source.ref, source.revision
     record = {"from": "mirror", "revision": at, "url": f"https://github.com/{source.github}/tree/{at}"}
     if not tree:
-        url = f"{archives()}/{source.github}/tar.gz/{at}"
+        url = f"{archives_url()}/{source.github}/tar.gz/{at}"
         archive = fetcher.fetch(url, msgspec.structs.replace(source, sha256=""))
-        tree, commit = _extracted(archive.path, source, _temporary(stack))
+        tree, commit = _extract_tree(archive.path, source, _temporary_folder(stack))
         record = {"from": archive.origin, "revision": commit or at, "url": url}
-    names = select(tree, source.members)
+    names = select_names(tree, source.members)
     if not names:
         raise DataError(f"{record['url']} has no file like '{source.members}'.")
-    wanted = {name: verify(*tree[name]) for name in dict.fromkeys([*names, *_assets(source, tree)])}
-    sha256 = _together((name, wanted[name]) for name in names)
+    wanted = {name: verify_file(*tree[name]) for name in dict.fromkeys([*names, *_asset_names(source, tree)])}
+    sha256 = _combined_sha256((name, wanted[name]) for name in names)
     check_sha256(record["url"], record["from"], sha256, source)
     shown = f"{source.github}@{at[:12]}"
     return OpenedSource(
         source,
         [_File(tree[name][0], f"{shown}, {name}", name, {}, source) for name in names],
         [{**record, "sha256": sha256, "files": len(names)}],
-        {name: tree[name][0] for name in _assets(source, tree)},
+        {name: tree[name][0] for name in _asset_names(source, tree)},
         [
             PublishedFile(f"https://{RAW}/{source.github}/{at}/{name}", tree[name][0], wanted[name], commit)
             for name in wanted
@@ -299,9 +306,9 @@ def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -
     )
 
 
-def _assets(source: Source, tree: Iterable[str]) -> list[str]:
+def _asset_names(source: Source, tree: Iterable[str]) -> list[str]:
     if source.assets:
-        return select(tree, source.assets)
+        return select_names(tree, source.assets)
     return []
 
 
@@ -311,19 +318,19 @@ def _mirrored_tree(source: Source, fetcher: Fetcher) -> dict[str, tuple[Path, st
     if fetcher.mirror is None:
         return {}
     tree = fetcher.mirror.tree(source.github, source.ref, source.revision)
-    if all(select(tree, member) for member in braces(source.members)):
+    if all(select_names(tree, member) for member in expand_braces(source.members)):
         return tree
     return {}
 
 
-def _extracted(archive: Path, source: Source, folder: Path) -> tuple[dict[str, tuple[Path, str]], str]:
+def _extract_tree(archive: Path, source: Source, folder: Path) -> tuple[dict[str, tuple[Path, str]], str]:
     """Extract (wanted files of a repository's archive, its commit); the one folder that all members lie in is left
     out."""
     try:
         with tarfile.open(archive) as tar:
             entries = {entry.name.partition("/")[2]: entry for entry in tar if entry.isfile()}
             tree = {}
-            for name in _wanted(source, entries):
+            for name in _names_to_extract(source, entries):
                 data = tar.extractfile(entries[name])
                 assert data is not None, "a regular file can be extracted"
                 path = _new_file(folder, name)
@@ -335,8 +342,8 @@ def _extracted(archive: Path, source: Source, folder: Path) -> tuple[dict[str, t
         raise DataError(f"{archive} cannot be read as an archive: {error}.") from error
 
 
-def _wanted(source: Source, names: dict[str, tarfile.TarInfo]) -> list[str]:
-    selected = {*select(names, source.members), *_assets(source, names)}
+def _names_to_extract(source: Source, names: dict[str, tarfile.TarInfo]) -> list[str]:
+    selected = {*select_names(names, source.members), *_asset_names(source, names)}
     order = {name: place for place, name in enumerate(names)}
     return sorted(selected, key=order.__getitem__)
 
@@ -351,7 +358,7 @@ def _new_file(folder: Path, name: str) -> Path:
     return path
 
 
-def _temporary(stack: contextlib.ExitStack) -> Path:
+def _temporary_folder(stack: contextlib.ExitStack) -> Path:
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="newskills-")))
 
 
@@ -361,7 +368,7 @@ def _below_folder(pattern: str, places: Sequence[str]) -> list[str]:
     return [place.removeprefix(folder).lstrip("/") for place in places]
 
 
-def _together(files: Iterable[tuple[str, str]]) -> str:
+def _combined_sha256(files: Iterable[tuple[str, str]]) -> str:
     """Return the sha256 of one file; of several, that of the lines `<sha256>  <name>`."""
     pairs = list(files)
     if len(pairs) == 1:
@@ -369,12 +376,12 @@ def _together(files: Iterable[tuple[str, str]]) -> str:
     return hashlib.sha256("".join(f"{sha256}  {name}\n" for name, sha256 in pairs).encode()).hexdigest()
 
 
-def _each(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
+def _map_in_threads(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
     if len(items) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(_AT_ONCE, len(items))) as pool:
         return list(pool.map(work, items))
 
 
-def _origin(file: FetchedFile, source: Source) -> Row:
+def _origin_record(file: FetchedFile, source: Source) -> Row:
     return {"url": file.url, "sha256": file.sha256, "from": file.origin, "revision": source.revision}

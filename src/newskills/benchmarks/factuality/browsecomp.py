@@ -8,7 +8,7 @@ from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 
-def decrypted(text: str, password: str) -> str:
+def decrypt_text(text: str, password: str) -> str:
     """Decrypt base64 of the text XORed with the SHA-256 of the password, repeated. Raises ValueError."""
     data = base64.b64decode(text, validate=True)
     key = hashlib.sha256(password.encode()).digest()
@@ -17,8 +17,8 @@ def decrypted(text: str, password: str) -> str:
 
 def row(raw: Row, index: int) -> Row:
     return {
-        "problem": decrypted(raw["problem"], raw["canary"]),
-        "expected_answer": decrypted(raw["answer"], raw["canary"]),
+        "problem": decrypt_text(raw["problem"], raw["canary"]),
+        "expected_answer": decrypt_text(raw["answer"], raw["canary"]),
         "subset_for_metrics": raw.get("problem_topic") or "all",
     }
 

@@ -7,7 +7,7 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
-def shown(context: Row) -> str:
+def format_paragraphs(context: Row) -> str:
     """Join paragraphs with a title and numbered sentences."""
     return "\n\n".join(
         "\n".join(
@@ -23,7 +23,7 @@ def row(raw: Row, index: int) -> Row:
         "id": raw["id"],
         "question": raw["question"],
         "expected_answer": raw["answer"],
-        "context": shown(raw["context"]),
+        "context": format_paragraphs(raw["context"]),
         "supporting_facts": [list(pair) for pair in zip(facts["title"], facts["sent_id"], strict=True)],
         "type": raw["type"],
         "level": raw["level"],

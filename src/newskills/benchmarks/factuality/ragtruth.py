@@ -8,7 +8,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.text import yes_no
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_sources(raw: Iterable[Row]) -> Iterator[Row]:
     """Join replies of the test split with their sources; those with faults of their own are left out, as by the
     authors' program."""
     replies: list[Row] = []
@@ -52,7 +52,7 @@ BENCHMARK = Benchmark(
             revision="c103204b9ce28d6bbad859304bf30de72b8ed8fe",
         ),
     ),
-    join=joined,
+    join=join_sources,
     row=row,
     prompt="generic/yes-no",
     grader="multichoice",

@@ -6,22 +6,22 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
-def _accepted(question: str, answers: list[str]) -> Row:
+def _answer_fields(question: str, answers: list[str]) -> Row:
     first, *others = dict.fromkeys(answer.strip() for answer in answers if answer.strip())
     return {"question": question, "expected_answer": first, "accepted_answers": others}
 
 
-def triviaqa(raw: Row, index: int) -> Row:
+def triviaqa_row(raw: Row, index: int) -> Row:
     answer = raw["answer"]
-    return {"id": raw["question_id"], **_accepted(raw["question"], [answer["value"], *answer["aliases"]])}
+    return {"id": raw["question_id"], **_answer_fields(raw["question"], [answer["value"], *answer["aliases"]])}
 
 
-def webqs(raw: Row, index: int) -> Row:
-    return {**_accepted(raw["question"], list(raw["answers"])), "url": raw.get("url")}
+def webqs_row(raw: Row, index: int) -> Row:
+    return {**_answer_fields(raw["question"], list(raw["answers"])), "url": raw.get("url")}
 
 
 def nq_open(raw: Row, index: int) -> Row:
-    return _accepted(f"{raw['question'].strip().rstrip('?')}?", list(raw["answer"]))
+    return _answer_fields(f"{raw['question'].strip().rstrip('?')}?", list(raw["answer"]))
 
 
 BENCHMARKS = (
@@ -30,7 +30,7 @@ BENCHMARKS = (
         category="factuality",
         title="TriviaQA: trivia without a text",
         sources=(Source(split="validation", hf="mandarjoshi/trivia_qa", config="rc.nocontext"),),
-        row=triviaqa,
+        row=triviaqa_row,
         prompt="generic/short-answer",
         grader="short_answer",
         grader_config={"measure": "triviaqa"},
@@ -49,7 +49,7 @@ BENCHMARKS = (
         title="WebQuestions: what people search for",
         aliases=("web_questions",),
         sources=(Source(hf="stanfordnlp/web_questions"),),
-        row=webqs,
+        row=webqs_row,
         prompt="generic/short-answer",
         grader="short_answer",
         metric="short_answer",

@@ -10,15 +10,15 @@ def row(raw: Row, index: int) -> Row:
         "id": f"truthfulqa-{index}",
         "question": raw["Question"],
         "expected_answer": raw["Best Answer"],
-        "correct_answers": _lines(raw["Correct Answers"]),
-        "incorrect_answers": _lines(raw["Incorrect Answers"]),
+        "correct_answers": _bulleted_answers(raw["Correct Answers"]),
+        "incorrect_answers": _bulleted_answers(raw["Incorrect Answers"]),
         "type": raw["Type"],
         "topic": raw["Category"],
         "reference": raw["Source"],
     }
 
 
-def _lines(answers: str) -> str:
+def _bulleted_answers(answers: str) -> str:
     return "\n".join(f"- {answer.strip()}" for answer in answers.split(";") if answer.strip())
 
 

@@ -22,7 +22,7 @@ _EXAMPLES = (
 _SHOTS = "".join(f"Q: {question}\nA: {answer}\n\n" for question, answer in _EXAMPLES)
 
 
-def _row(raw: Row, index: int, targets: str) -> Row:
+def _likelihood_row(raw: Row, index: int, targets: str) -> Row:
     answers, labels = list(raw[targets]["choices"]), [int(label) for label in raw[targets]["labels"]]
     if len(answers) != len(labels) or not any(labels):
         raise ValueError(
@@ -36,13 +36,13 @@ def _row(raw: Row, index: int, targets: str) -> Row:
     }
 
 
-def mc1(raw: Row, index: int) -> Row:
-    row = _row(raw, index, "mc1_targets")
+def mc1_row(raw: Row, index: int) -> Row:
+    row = _likelihood_row(raw, index, "mc1_targets")
     return {**row, "expected_answer": row["true_continuations"].index(True)}
 
 
-def mc2(raw: Row, index: int) -> Row:
-    return _row(raw, index, "mc2_targets")
+def mc2_row(raw: Row, index: int) -> Row:
+    return _likelihood_row(raw, index, "mc2_targets")
 
 
 _LIKELIHOOD = "Needs a completions endpoint that echoes log-probabilities (vLLM, SGLang); llama.cpp does not."
@@ -63,7 +63,7 @@ BENCHMARKS = (
     Benchmark(
         name="truthfulqa-mc1",
         title="TruthfulQA MC1: is the best answer the likeliest?",
-        row=mc1,
+        row=mc1_row,
         grader="loglikelihood",
         metric="loglikelihood",
         chance=0.23,
@@ -73,7 +73,7 @@ BENCHMARKS = (
     Benchmark(
         name="truthfulqa-mc2",
         title="TruthfulQA MC2: the probability of true answers",
-        row=mc2,
+        row=mc2_row,
         grader="likelihood_mass",
         metric="generic",
         chance=0.44,

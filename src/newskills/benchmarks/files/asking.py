@@ -58,14 +58,14 @@ def asking_of(
 ) -> Asking:
     """Return prompt and settings. Raises ConfigError for a prompt that there is not, a place that no row fills, and
     examples without a place."""
-    prompt, texts, defaults = _prompt(file, document, home, kind)
+    prompt, texts, defaults = _resolve_prompt(file, document, home, kind)
     if file.system is not None:
         texts["system"] = file.system
         if prompt:
             defaults["system_message"] = file.system
         else:
             defaults["prompt_config"] |= {"system": file.system}
-    templates = {key: _template(document, key, text) for key, text in texts.items()}
+    templates = {key: _parse_template(document, key, text) for key, text in texts.items()}
     fields = frozenset(name for template in templates.values() for name in template.fields)
     if file.few_shot is not None:
         if EXAMPLES not in fields:
@@ -77,7 +77,7 @@ def asking_of(
         shown = _shown_examples(file, document, kind, rules)
         defaults |= {"examples_type": EXAMPLES_SPLIT, "few_shot_examples": shown}
         if template := shown.get("template"):
-            fields |= set(_template(document, "few_shot", template).fields)
+            fields |= set(_parse_template(document, "few_shot", template).fields)
     if rows:
         _check_fields(document, templates, rules, rows)
     return Asking(prompt, defaults, fields)
@@ -88,7 +88,7 @@ def is_text(prompt: str) -> bool:
     return "{" in prompt or "\n" in prompt or " " in prompt.strip()
 
 
-def _prompt(
+def _resolve_prompt(
     file: BenchmarkFile, document: MarkedDocument, home: Path, kind: QuestionKind
 ) -> tuple[str, dict[str, str], Row]:
     """Return the prompt's name, its texts by key of the description, and settings; a text has no name."""
@@ -113,7 +113,7 @@ def _prompt_file(prompt: str, home: Path) -> str:
     return prompt
 
 
-def _template(document: MarkedDocument, key: str, text: str) -> Template:
+def _parse_template(document: MarkedDocument, key: str, text: str) -> Template:
     try:
         return Template(text, TextPosition(key))
     except ConfigError as error:
@@ -163,17 +163,17 @@ def _check_fields(
 
 def grading_of(file: BenchmarkFile, document: MarkedDocument, home: Path, kind: QuestionKind) -> DescribedGrading:
     """Return grader and metric with their settings. Raises ConfigError for names and settings that there are not."""
-    grader, config = _named(file.grader, document, ("grader",), home)
+    grader, config = _name_and_settings(file.grader, document, ("grader",), home)
     if file.grader == "":
         grader, config = (kind.grader, dict(kind.grader_config))
     elif fold(grader) == fold(kind.grader):
         config = {**kind.grader_config, **config}
     if grader:
-        _try(document, ("grader",), config, lambda: make_grader(grader, config))
+        _try_to_make(document, ("grader",), config, lambda: make_grader(grader, config))
         grader = GRADERS.resolve(grader)
-    metric, options = _named(file.metric, document, ("metric",), home)
+    metric, options = _name_and_settings(file.metric, document, ("metric",), home)
     metric = metric or _metric_of(grader, kind)
-    _try(document, ("metric",), options, lambda: make_metric(metric, **options))
+    _try_to_make(document, ("metric",), options, lambda: make_metric(metric, **options))
     return DescribedGrading(grader, config, metric, options)
 
 
@@ -204,7 +204,7 @@ def _metric_of(grader: str, kind: QuestionKind) -> str:
     return "generic"
 
 
-def _named(value: Any, document: MarkedDocument, path: KeyPath, home: Path) -> tuple[str, Row]:
+def _name_and_settings(value: Any, document: MarkedDocument, path: KeyPath, home: Path) -> tuple[str, Row]:
     """Return a name and its settings; a path of Python begins at the description's folder."""
     if isinstance(value, dict):
         if not isinstance(name := value.get("name"), str) or not name:
@@ -217,7 +217,7 @@ def _named(value: Any, document: MarkedDocument, path: KeyPath, home: Path) -> t
     return (str(home / name) if _OWN_FILE.match(name) else name), settings
 
 
-def _try(document: MarkedDocument, path: KeyPath, settings: Row, make: Callable[[], object]) -> None:
+def _try_to_make(document: MarkedDocument, path: KeyPath, settings: Row, make: Callable[[], object]) -> None:
     """Make what was named. Raises ConfigError at the setting that the message names, else at the name."""
     try:
         make()
@@ -241,11 +241,11 @@ def judge_of(file: BenchmarkFile, document: MarkedDocument, home: Path, kind: Qu
         section = replace(section, grader=kind.judge.grader)
     if section.prompt == usual.prompt:
         section = replace(section, prompt=AT_ONCE_PROMPT if section.at_once else kind.judge.prompt)
-    grader, config = _named(section.grader, document, ("judge", "grader"), home)
-    _try(document, ("judge", "grader"), config, lambda: make_grader(grader, config))
+    grader, config = _name_and_settings(section.grader, document, ("judge", "grader"), home)
+    _try_to_make(document, ("judge", "grader"), config, lambda: make_grader(grader, config))
     prompt, settings = _prompt_file(section.prompt, home), dict(section.settings)
     if prompt == section.prompt and is_text(prompt):
-        _template(document, "judge", prompt)
+        _parse_template(document, "judge", prompt)
         prompt, settings = _JUDGE_PROMPT, {"user_message": prompt.removesuffix("\n"), **settings}
     else:
         try:

@@ -23,14 +23,14 @@ _SECTIONS: Mapping[str, type[Struct]] = {"data": DataPlace, "few_shot": FewShot,
 def description_of(document: MarkedDocument) -> BenchmarkFile:
     """Return what the document says. Raises ConfigError: a key that there is not, a value of a wrong type, `data`
     missing."""
-    document.check_keys((), _keys(BenchmarkFile))
+    document.check_keys((), _field_names(BenchmarkFile))
     for section, kind in _SECTIONS.items():
-        document.check_keys((section,), _keys(kind))
-    document.check_keys(("few_shot", "data"), _keys(DataPlace))
+        document.check_keys((section,), _field_names(kind))
+    document.check_keys(("few_shot", "data"), _field_names(DataPlace))
     columns = document.at(("columns",))
     for role in columns if isinstance(columns, dict) else ():
-        document.check_keys(("columns", role), _keys(ColumnRule))
-        _convert(document, ("columns", role), Columns)
+        document.check_keys(("columns", role), _field_names(ColumnRule))
+        _check_value(document, ("columns", role), Columns)
         _check_pattern(document, ("columns", role, "pattern"))
     if "data" not in document.values:
         raise document.fault(
@@ -38,7 +38,7 @@ def description_of(document: MarkedDocument) -> BenchmarkFile:
         )
     for field in msgspec.structs.fields(BenchmarkFile):
         if field.name in document.values:
-            _convert(document, (field.name,), field.type)
+            _check_value(document, (field.name,), field.type)
     made: BenchmarkFile = msgspec.convert(document.values, BenchmarkFile)
     return made
 
@@ -61,34 +61,36 @@ def columns_from(text: Any, shown: str) -> dict[str, Columns]:
         ) from error
 
 
-def _keys(kind: type[Struct]) -> list[str]:
+def _field_names(kind: type[Struct]) -> list[str]:
     return [field.name for field in msgspec.structs.fields(kind)]
 
 
-def _convert(document: MarkedDocument, path: KeyPath, kind: Any) -> None:
+def _check_value(document: MarkedDocument, path: KeyPath, kind: Any) -> None:
     value = document.at(path)
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         inner = PLACE_PATTERN.search(str(error))
-        below = _steps(inner["path"]) if inner else ()
+        below = _path_steps(inner["path"]) if inner else ()
         wrong = document.at((*path, *below))
-        if isinstance(wrong, str) and not below and (choices := _choices(kind)):
+        if isinstance(wrong, str) and not below and (choices := _literal_choices(kind)):
             raise document.fault(
                 path, f"{path[-1]}: '{wrong}' is not one of the choices{suggest(wrong, choices)}"
             ) from error
         what = type_fault(msgspec.ValidationError(PLACE_PATTERN.sub("", str(error))), document.at((*path, *below)))
         named = ".".join(map(str, (*path, *below)))
-        where = document.fault((*path, *below), f"{named}: {what}.", hint=_hint(document.at((*path, *below))))
+        where = document.fault(
+            (*path, *below), f"{named}: {what}.", hint=_quoting_hint(document.at((*path, *below)))
+        )
         raise where from error
 
 
-def _choices(kind: Any) -> list[str]:
+def _literal_choices(kind: Any) -> list[str]:
     """Return the words that a key may have, where its type lists them."""
     return [str(word) for part in union_members(kind) if get_origin(part) is Literal for word in get_args(part)]
 
 
-def _hint(value: Any) -> str:
+def _quoting_hint(value: Any) -> str:
     if isinstance(value, bool):
         return "YAML reads yes, no, on and off as true and false; write a text in quotes."
     if isinstance(value, int | float):
@@ -96,5 +98,5 @@ def _hint(value: Any) -> str:
     return ""
 
 
-def _steps(path: str) -> KeyPath:
+def _path_steps(path: str) -> KeyPath:
     return tuple(name or int(index) for name, index in _STEP.findall(path) if name != "...")

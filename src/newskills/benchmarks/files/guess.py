@@ -62,7 +62,7 @@ class Guess(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def guess(
+def guess_kind_and_columns(
     rows: Sequence[Row], kind: Kind | None, columns: Mapping[str, Columns], answer_as: AnswerAs | None
 ) -> Guess:
     """Return what the user says, completed by what the rows show. Raises UndecidedError where several readings fit,
@@ -76,9 +76,9 @@ def guess(
         kind, reason = _guessed_kind(rows, columns)
         reasons.append(f"kind {kind}, because {reason}")
     spec = KINDS[kind]
-    columns = {role: where for role, where in columns.items() if role not in _NAMES or role in _used(kind)}
+    columns = {role: where for role, where in columns.items() if role not in _NAMES or role in _used_roles(kind)}
     if missing := [role for role in spec.needs if role not in columns]:
-        raise LookupError(_missing(missing[0], kind, header))
+        raise LookupError(_missing_role_message(missing[0], kind, header))
     if kind == "math":
         _check_decimals(rows, columns)
     if answer_as is None and "options" in columns:
@@ -91,15 +91,15 @@ def column_names(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row if name != "_file"))
 
 
-def _used(kind: Kind) -> tuple[str, ...]:
+def _used_roles(kind: Kind) -> tuple[str, ...]:
     spec = KINDS[kind]
     if spec.asked_by in ("problem", "question"):
         return (*spec.needs, *spec.may, "context")
     return (*spec.needs, *spec.may)
 
 
-def _missing(role: str, kind: str, header: Sequence[str]) -> str:
-    return f"which column holds the {role} (kind {kind})? {_names(header)}"
+def _missing_role_message(role: str, kind: str, header: Sequence[str]) -> str:
+    return f"which column holds the {role} (kind {kind})? {_columns_sentence(header)}"
 
 
 def _guessed_columns(
@@ -108,26 +108,26 @@ def _guessed_columns(
     """Return role → column for the roles that the user says nothing of."""
     taken = {name for role, where in columns.items() if role in _NAMES for name in columns_of(where)}
     left = [name for name in header if name not in taken]
-    wanted = [role for role in _NAMES if role not in columns and (kind is None or role in _used(kind))]
+    wanted = [role for role in _NAMES if role not in columns and (kind is None or role in _used_roles(kind))]
     guessed: dict[str, Columns] = {}
-    if "options" in wanted and (lettered := _lettered(left)):
+    if "options" in wanted and (lettered := _lettered_columns(left)):
         guessed["options"] = tuple(lettered)
         left = [name for name in left if name not in lettered]
     for role in wanted:
-        if role not in guessed and (name := _named(role, left)) is not None:
+        if role not in guessed and (name := _usual_column(role, left)) is not None:
             guessed[role] = name
             left.remove(name)
-    shown = [f"{role} = {_shown(where)}" for role, where in guessed.items() if where != role]
+    shown = [f"{role} = {_format_columns(where)}" for role, where in guessed.items() if where != role]
     if shown:
         reasons.append(f"columns: {', '.join(shown)}")
     return guessed
 
 
-def _shown(where: Columns) -> str:
+def _format_columns(where: Columns) -> str:
     return ", ".join(columns_of(where))
 
 
-def _named(role: str, header: Sequence[str]) -> str | None:
+def _usual_column(role: str, header: Sequence[str]) -> str | None:
     """Return the column that is called as `role` usually is. Raises UndecidedError where several are."""
     for names in _NAMES[role]:
         fitting = [name for name in header if re.sub(r"\W+", "_", name.strip().casefold()) in names]
@@ -139,7 +139,7 @@ def _named(role: str, header: Sequence[str]) -> str | None:
     return None
 
 
-def _lettered(header: Sequence[str]) -> list[str]:
+def _lettered_columns(header: Sequence[str]) -> list[str]:
     """Return columns called A, B, C or option_1, option_2 and so on; none where there is no such row of names."""
     stems: dict[str, dict[str, str]] = {}
     for name in header:
@@ -162,10 +162,10 @@ def _guessed_kind(rows: Sequence[Row], columns: Mapping[str, Columns]) -> tuple[
     if "tests" in columns and "entry_point" in columns:
         return "code", "there are tests and an entry point"
     if "question" not in columns:
-        raise LookupError("which column holds the question?" + _there(rows))
+        raise LookupError(f"which column holds the question? {_columns_sentence(column_names(rows))}")
     if "answer" not in columns:
-        raise LookupError("which column holds the answer?" + _there(rows))
-    answers = _values(rows, columns, "answer")
+        raise LookupError(f"which column holds the answer? {_columns_sentence(column_names(rows))}")
+    answers = _column_values(rows, columns, "answer")
     where = columns["answer"]
     if isinstance(where, ColumnRule) and where.decimal and "options" not in columns:
         return "math", "answers are numbers"
@@ -179,11 +179,7 @@ def _guessed_kind(rows: Sequence[Row], columns: Mapping[str, Columns]) -> tuple[
     return _kind_of_texts(texts)
 
 
-def _there(rows: Sequence[Row]) -> str:
-    return f" {_names(column_names(rows))}"
-
-
-def _names(header: Sequence[str]) -> str:
+def _columns_sentence(header: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in header[:12])
     return f"The columns are {shown}{', …' if len(header) > 12 else ''}."
 
@@ -230,7 +226,7 @@ def _check_decimals(rows: Sequence[Row], columns: Mapping[str, Columns]) -> None
     where = columns["answer"]
     if not isinstance(where, str):
         return
-    for text in _values(rows, columns, "answer"):
+    for text in _column_values(rows, columns, "answer"):
         match = DECIMAL_COMMA.fullmatch(text.strip()) if isinstance(text, str) else None
         if match is not None and match[3] and (len(match[3]) != 3 or "." in match[2]):
             others = "".join(
@@ -256,7 +252,8 @@ def _guessed_answer_as(
     unclear: tuple[Any, list[str]] | None = None
     for row in rows:
         try:
-            answer, options = _value(row, columns, "answer"), options_of(_value(row, columns, "options"), fewest=1)
+            answer = _column_value(row, columns, "answer")
+            options = options_of(_column_value(row, columns, "options"), fewest=1)
             reading = readings_of_answer(answer, options)
         except (KeyError, ValueError):
             continue  # preparing names the row, and what is wrong with it
@@ -288,11 +285,11 @@ _WAYS: Mapping[AnswerAs, str] = {
 }
 
 
-def _values(rows: Sequence[Row], columns: Mapping[str, Columns], role: str) -> list[Any]:
+def _column_values(rows: Sequence[Row], columns: Mapping[str, Columns], role: str) -> list[Any]:
     values = []
     for row in rows:
         try:
-            value = _value(row, columns, role)
+            value = _column_value(row, columns, role)
         except (KeyError, ValueError):
             continue
         if value not in (None, "", []):
@@ -300,5 +297,5 @@ def _values(rows: Sequence[Row], columns: Mapping[str, Columns], role: str) -> l
     return values
 
 
-def _value(row: Row, columns: Mapping[str, Columns], role: str) -> Any:
+def _column_value(row: Row, columns: Mapping[str, Columns], role: str) -> Any:
     return RowRules(kind="free", columns={role: columns[role]}).value(row, role)

@@ -19,7 +19,7 @@ from newskills.benchmarks.files.asking import asking_of, check_grader, check_sol
 from newskills.benchmarks.files.describe import description_of
 from newskills.benchmarks.files.described import DescribedBenchmark
 from newskills.benchmarks.files.format import BenchmarkFile, Columns, Kind
-from newskills.benchmarks.files.guess import Guess, UndecidedError, column_names, guess
+from newskills.benchmarks.files.guess import Guess, UndecidedError, column_names, guess_kind_and_columns
 from newskills.benchmarks.files.kinds import KINDS, ROLES, SYNONYMS
 from newskills.benchmarks.files.names import is_table, is_text_file, name_of_file
 from newskills.benchmarks.files.places import examples_source, first_rows, source_of
@@ -27,7 +27,7 @@ from newskills.benchmarks.files.positions import KeyPath, MarkedDocument, read_d
 from newskills.benchmarks.files.rows import RowRules, columns_of, options_of
 from newskills.benchmarks.files.rubrics import ROLE, rubric_of
 from newskills.benchmarks.files.words import TableWords
-from newskills.benchmarks.listing import entries
+from newskills.benchmarks.listing import catalog_entries
 from newskills.prompts.official.table import NEWSKILLS
 
 _NEARLY = 0.8
@@ -77,14 +77,14 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
     rows = _rows_seen(described, sources[0], ("data",))
     if file.few_shot is not None:
         _rows_seen(described, sources[1], ("few_shot", "data"))
-    seen = _seen(described, rows)
+    seen = _kind_and_columns(described, rows)
     kind = KINDS[seen.kind]
     rules = RowRules(
         kind=seen.kind,
         columns=seen.columns,
         fields=file.fields,
         answer_as=seen.answer_as,
-        rubric=_rubric(described, seen),
+        rubric=_rubric_criteria(described, seen),
     )
     asking = asking_of(file, document, home, kind, rules, rows)
     grading = grading_of(file, document, home, kind)
@@ -98,7 +98,7 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
             hint="Write grader: NAME (ns list graders), or judge: true.",
         )
     return DescribedBenchmark(
-        name=_name(described, path),
+        name=_results_name(described, path),
         category="external",
         title=file.title or f"questions of {path.name}",
         sources=tuple(sources),
@@ -112,7 +112,7 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
         solver=file.solver or kind.solver,
         defaults={"prompt_source": NEWSKILLS, **kind.settings, **asking.defaults, **file.settings},
         samples=file.samples,
-        chance=_chance(seen, rows) if file.chance is None else file.chance,
+        chance=_guessing_score(seen, rows) if file.chance is None else file.chance,
         needs_sandbox=kind.needs_sandbox,
         licence=file.licence,
         homepage=file.homepage,
@@ -122,7 +122,7 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
     )
 
 
-def _rubric(described: _Described, seen: Guess) -> tuple[Row, ...]:
+def _rubric_criteria(described: _Described, seen: Guess) -> tuple[Row, ...]:
     """Return the criteria of all rows. Raises ConfigError where there are none at all, or nobody asks for them."""
     file, document, home, _ = described
     rubric = rubric_of(file, document, home)
@@ -140,9 +140,9 @@ def _name_of_place(path: Path) -> str:
     return f"{name_of_file(path)}-{blake2b(str(path).encode(), digest_size=4).hexdigest()}"
 
 
-def _name(described: _Described, path: Path) -> str:
+def _results_name(described: _Described, path: Path) -> str:
     """Return the name of the results. Raises ConfigError where it is that of a benchmark of newskills."""
-    built_in = {fold(name) for entry in entries() for name in (entry.name, *entry.aliases)}
+    built_in = {fold(name) for entry in catalog_entries() for name in (entry.name, *entry.aliases)}
     name = described.file.name
     if name is None:
         name = name_of_file(path)
@@ -171,7 +171,7 @@ def _rows_seen(described: _Described, source: Source, path: KeyPath) -> list[Row
         raise described.document.fault(path, error.message, hint=hint) from error
 
 
-def _seen(described: _Described, rows: Sequence[Row]) -> Guess:
+def _kind_and_columns(described: _Described, rows: Sequence[Row]) -> Guess:
     """Return kind, columns and how answers name options: as the file says or, where it does not, as the rows show."""
     file, document, _, typed = described
     kind = file.kind or ("rubric" if file.rubric is not None else _kind_of_grader(file, document))
@@ -188,11 +188,12 @@ def _seen(described: _Described, rows: Sequence[Row]) -> Guess:
         return Guess(kind, columns, file.answer_as, ())
     _check_columns(described, rows)
     try:
-        return guess(rows, kind, columns, file.answer_as)
+        return guess_kind_and_columns(rows, kind, columns, file.answer_as)
     except UndecidedError as undecided:
         write = f"++{undecided.key}=" if typed else f"{undecided.key}: "
         ways = "\n".join(
-            f"  {_typed(write, value, typed)}   {meaning}" for value, meaning in undecided.readings.items()
+            f"  {_format_reading(write, value, typed)}   {meaning}"
+            for value, meaning in undecided.readings.items()
         )
         raise document.fault((), f"{undecided}. Say which:\n{ways}") from undecided
     except LookupError as error:
@@ -205,7 +206,7 @@ def _seen(described: _Described, rows: Sequence[Row]) -> Guess:
         raise document.fault(("columns",), f"{reason}", hint=f"{hint} {_without_header(rows)}".strip()) from error
 
 
-def _typed(write: str, value: str, typed: bool) -> str:
+def _format_reading(write: str, value: str, typed: bool) -> str:
     if typed and value.startswith("{"):
         return f"{write}'{value}'"
     return f"{write}{value}"
@@ -264,7 +265,7 @@ def _check_columns(described: _Described, rows: Sequence[Row]) -> None:
                 )
 
 
-def _chance(seen: Guess, rows: Sequence[Row]) -> float:
+def _guessing_score(seen: Guess, rows: Sequence[Row]) -> float:
     """Return the score of random guessing: the mean of 1 / number of options over the rows looked at."""
     if seen.kind == "yes_no":
         return 0.5

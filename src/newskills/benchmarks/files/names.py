@@ -17,17 +17,17 @@ SETTINGS = ("columns", "kind", "answer_as")
 def is_described(name: str) -> bool:
     """Return whether `name` is a YAML file that describes a benchmark, or a file of questions."""
     path = name.lower()
-    return path.endswith(DESCRIPTIONS) or unpacked(path).endswith(DATA_SUFFIXES)
+    return path.endswith(DESCRIPTIONS) or strip_packing_suffix(path).endswith(DATA_SUFFIXES)
 
 
 def is_table(name: str) -> bool:
     """Return whether `name` is a file of questions."""
-    return unpacked(name.lower()).endswith(DATA_SUFFIXES)
+    return strip_packing_suffix(name.lower()).endswith(DATA_SUFFIXES)
 
 
 def is_text_file(name: str) -> bool:
     """Return whether `name` is a text, which is one document."""
-    return unpacked(name.lower()).endswith(TEXT_SUFFIX)
+    return strip_packing_suffix(name.lower()).endswith(TEXT_SUFFIX)
 
 
 def is_file_name(name: str) -> bool:
@@ -35,7 +35,7 @@ def is_file_name(name: str) -> bool:
     return name.endswith(".py") or is_described(name)
 
 
-def unpacked(path: str) -> str:
+def strip_packing_suffix(path: str) -> str:
     """Return `path` without the ending of what it is packed with."""
     if path.endswith(_PACKED):
         return path[: path.rfind(".")]

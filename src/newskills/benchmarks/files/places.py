@@ -57,7 +57,7 @@ def source_of(data: DataPlace | str, document: MarkedDocument, path: KeyPath, ho
         raise document.fault((*path, misplaced), f"{misplaced} is for data sets of the hub (hf: owner/name).")
     if data.url:
         return replace(source, url=data.url)
-    return replace(source, path=_joined(data.path, home))
+    return replace(source, path=_join_paths(data.path, home))
 
 
 def examples_source(few_shot: FewShot, data: DataPlace | str, document: MarkedDocument, home: Path) -> Source:
@@ -73,7 +73,7 @@ def examples_source(few_shot: FewShot, data: DataPlace | str, document: MarkedDo
     )
 
 
-def _joined(path: str | Sequence[str], home: Path) -> str:
+def _join_paths(path: str | Sequence[str], home: Path) -> str:
     """Return one path, or several as a list in braces, each relative to `home`."""
     paths = [path] if isinstance(path, str) else list(path)
     if len(paths) == 1:

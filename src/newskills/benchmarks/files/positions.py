@@ -125,7 +125,7 @@ class _NodeWalker:
             )
         if id(node) in self._above:
             raise self._fault(node, "a value cannot hold itself.")
-        self.places.setdefault(path, _place(node))
+        self.places.setdefault(path, _marked_place(node))
         if isinstance(node, yaml.ScalarNode):
             return loader.construct_object(node)
         if node.tag not in _PLAIN:
@@ -143,7 +143,7 @@ class _NodeWalker:
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = self._key(key_node, mapping, loader)
-            self.keys[*path, key] = _place(key_node)
+            self.keys[*path, key] = _marked_place(key_node)
             mapping[key] = self.value(value_node, (*path, key), loader)
         return mapping
 
@@ -162,9 +162,9 @@ class _NodeWalker:
         return key
 
     def _fault(self, node: yaml.Node, message: str) -> ConfigError:
-        place = _place(node)
+        place = _marked_place(node)
         return ConfigError(f"{self.path}, line {place.line}, column {place.column}: {message}")
 
 
-def _place(node: yaml.Node) -> MarkedPlace:
+def _marked_place(node: yaml.Node) -> MarkedPlace:
     return MarkedPlace(node.start_mark.line + 1, node.start_mark.column + 1)

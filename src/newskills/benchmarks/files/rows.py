@@ -52,7 +52,7 @@ class RowRules(Struct, frozen=True, kw_only=True):
         if (identity := row.get("id", prepared.pop("id", None))) not in (None, ""):
             prepared["id"] = str(identity)
         if "subset" in row:
-            prepared["subset_for_metrics"] = _text(row["subset"], "subset")
+            prepared["subset_for_metrics"] = _text_value(row["subset"], "subset")
         return prepared
 
     def used(self) -> frozenset[str]:
@@ -64,10 +64,10 @@ class RowRules(Struct, frozen=True, kw_only=True):
         """Return what the columns of `role` hold. Raises KeyError, ValueError."""
         where = self.columns[role]
         if isinstance(where, tuple):
-            return [cell for cell in (_cell(raw, name) for name in where) if cell not in (None, "")]
+            return [cell for cell in (_cell_value(raw, name) for name in where) if cell not in (None, "")]
         if isinstance(where, str):
-            return _cell(raw, where)
-        return _by_rule(_cell(raw, where.column), where)
+            return _cell_value(raw, where)
+        return _by_rule(_cell_value(raw, where.column), where)
 
     def _fields(self, row: Row) -> Row:
         if self.kind == "free":
@@ -75,25 +75,25 @@ class RowRules(Struct, frozen=True, kw_only=True):
         if self.kind == "likelihood":
             return self._continuations(row)
         if self.kind == "text":
-            return {"text": _text(row["text"], "text")}
+            return {"text": _text_value(row["text"], "text")}
         if self.kind == "translation":
-            return {name: _text(row[name], name) for name in ("source", "reference")}
-        question = _text(row["question"], "question")
+            return {name: _text_value(row[name], name) for name in ("source", "reference")}
+        question = _text_value(row["question"], "question")
         if "context" in row:
-            question = f"{_text(row['context'], 'context')}\n\n{question}"
+            question = f"{_text_value(row['context'], 'context')}\n\n{question}"
         if self.kind in ("choice", "choices"):
             return self._lettered(question, row)
         if self.kind == "yes_no":
-            return yes_no(question, _truth(row["answer"]))
+            return yes_no(question, _parse_yes_no(row["answer"]))
         if self.kind == "code":
-            return _program(question, row)
+            return _program_fields(question, row)
         fields: Row = {"problem": question, "question": question}
         if "answer" in row:
-            fields |= _expected(row)
+            fields |= _expected_fields(row)
         if self.kind == "rubric":
             fields |= {"conversation": f"user: {question}", "rubrics": self._rubrics(row)}
         if "solution" in row:
-            fields["solution"] = _text(row["solution"], "solution")
+            fields["solution"] = _text_value(row["solution"], "solution")
         return fields
 
     def _rubrics(self, row: Row) -> list[Row]:
@@ -110,14 +110,14 @@ class RowRules(Struct, frozen=True, kw_only=True):
             place = place_of_answer(row["answer"], options, self.answer_as)
             letters = ascii_uppercase[place]
         else:
-            several = _several(row["answer"], options)
+            several = _answer_parts(row["answer"], options)
             places = {place_of_answer(part, options, self.answer_as) for part in several}
             letters = ", ".join(ascii_uppercase[place] for place in sorted(places))
         return {"question": question, **choices(question, options), "expected_answer": letters}
 
     def _continuations(self, row: Row) -> Row:
         """Return context and continuations, with a blank between them where neither has one."""
-        context = "".join(_text(row[role], role) for role in ("context", "question") if role in row)
+        context = "".join(_text_value(row[role], role) for role in ("context", "question") if role in row)
         options = options_of(row["options"], fewest=1)
         blank = " " if context and not context[-1].isspace() else ""
         texts = [option if option[:1].isspace() else f"{blank}{option}" for option in options]
@@ -134,7 +134,7 @@ def columns_of(where: Columns) -> tuple[str, ...]:
     return (where.column,)
 
 
-def _cell(raw: Row, name: str) -> Any:
+def _cell_value(raw: Row, name: str) -> Any:
     """Return the value of a column; `a.b.0` reaches into objects and lists. Raises KeyError."""
     head, dot, rest = name.partition(".")
     if name in raw or not dot or head not in raw:
@@ -152,12 +152,14 @@ def _cell(raw: Row, name: str) -> Any:
 
 def _by_rule(value: Any, rule: ColumnRule) -> Any:
     if rule.pattern:
-        match = re.search(rule.pattern, _text(value, rule.column))
+        match = re.search(rule.pattern, _text_value(value, rule.column))
         if match is None:
             raise ValueError(f"the column '{rule.column}' does not match the pattern {rule.pattern!r}")
         value = match[1] if match.re.groups else match[0]
     if rule.split:
-        return [part for part in (part.strip() for part in _text(value, rule.column).split(rule.split)) if part]
+        return [
+            part for part in (part.strip() for part in _text_value(value, rule.column).split(rule.split)) if part
+        ]
     if rule.decimal == "," and isinstance(value, str) and (number := DECIMAL_COMMA.fullmatch(value.strip())):
         sign, whole, decimals = number.groups()
         plain = sign + re.sub(r"\D", "", whole) + (f".{decimals}" if decimals else "")
@@ -165,7 +167,7 @@ def _by_rule(value: Any, rule: ColumnRule) -> Any:
     return value
 
 
-def _text(value: Any, role: str) -> str:
+def _text_value(value: Any, role: str) -> str:
     """Return a value as text. Raises ValueError where there is nothing, or nothing that is a text."""
     if value is None or value == "":
         raise ValueError(f"there is nothing in the column for '{role}'")
@@ -176,38 +178,38 @@ def _text(value: Any, role: str) -> str:
     return str(value)
 
 
-def _expected(row: Row) -> Row:
+def _expected_fields(row: Row) -> Row:
     """Return the expected answer, and others that are accepted, too."""
     answer = row["answer"]
-    texts = [_text(item, "answer").strip() for item in answer] if isinstance(answer, list) else []
+    texts = [_text_value(item, "answer").strip() for item in answer] if isinstance(answer, list) else []
     if not texts:
-        texts = [_text(None if answer == [] else answer, "answer").strip()]
+        texts = [_text_value(None if answer == [] else answer, "answer").strip()]
     accepted = row.get("accepted")
     if isinstance(accepted, str) and accepted.startswith("["):
-        accepted = _literal(accepted)
+        accepted = _parse_literal(accepted)
     more = accepted if isinstance(accepted, list) else [accepted]
-    texts += [_text(item, "accepted").strip() for item in more if item not in (None, "")]
+    texts += [_text_value(item, "accepted").strip() for item in more if item not in (None, "")]
     first, *others = dict.fromkeys(texts)
     return {"expected_answer": first, **({"accepted_answers": others} if others else {})}
 
 
-def _truth(value: Any) -> bool:
-    word = _text(value, "answer").strip().casefold()
+def _parse_yes_no(value: Any) -> bool:
+    word = _text_value(value, "answer").strip().casefold()
     if word not in _YES | _NO:
         raise ValueError(f"the answer {value!r} is neither yes nor no")
     return word in _YES
 
 
-def _program(question: str, row: Row) -> Row:
+def _program_fields(question: str, row: Row) -> Row:
     tests = row["tests"]
     if isinstance(tests, str):
-        tests = _literal(tests) if tests.lstrip().startswith("[") else tests.splitlines()
+        tests = _parse_literal(tests) if tests.lstrip().startswith("[") else tests.splitlines()
     solution = row.get("solution")
     return {
         "question": question,
-        "entry_point": _text(row["entry_point"], "entry_point"),
-        "test_list": [_text(test, "tests") for test in tests if str(test).strip()],
-        **({"canonical_solution": _text(solution, "solution")} if solution else {}),
+        "entry_point": _text_value(row["entry_point"], "entry_point"),
+        "test_list": [_text_value(test, "tests") for test in tests if str(test).strip()],
+        **({"canonical_solution": _text_value(solution, "solution")} if solution else {}),
     }
 
 
@@ -219,16 +221,16 @@ def options_of(value: Any, *, fewest: int = 2) -> list[str]:
     """
     if isinstance(value, str):
         text = value.strip()
-        value = _literal(text) if text[:1] in "[{" else split_options(text)
+        value = _parse_literal(text) if text[:1] in "[{" else split_options(text)
     if isinstance(value, Mapping):
         texts = value.get("text")
         value = texts if isinstance(texts, list) else list(value.values())
     if not isinstance(value, list) or not fewest <= len(value) <= len(ascii_uppercase):
         raise ValueError(f"{fewest} to {len(ascii_uppercase)} options are expected, not {str(value)[:60]!r}")
-    return [_text(option, "options") for option in value]
+    return [_text_value(option, "options") for option in value]
 
 
-def _literal(text: str) -> Any:
+def _parse_literal(text: str) -> Any:
     """Return the list or object that is written as JSON or as Python writes it. Raises ValueError."""
     try:
         return msgspec.json.decode(text)
@@ -242,10 +244,10 @@ def _literal(text: str) -> Any:
         raise ValueError(f"{text[:60]!r} is neither a list in JSON nor one in Python") from error
 
 
-def _several(answer: Any, options: Sequence[str]) -> list[Any]:
+def _answer_parts(answer: Any, options: Sequence[str]) -> list[Any]:
     """Return the parts of an answer that names several options: a list, or letters with marks between them."""
     if isinstance(answer, str) and answer.strip().startswith("["):
-        answer = _literal(answer.strip())
+        answer = _parse_literal(answer.strip())
     if isinstance(answer, list):
         parts = answer
     elif isinstance(answer, str) and answer.strip() not in options:
@@ -261,7 +263,7 @@ def _several(answer: Any, options: Sequence[str]) -> list[Any]:
 
 def readings_of_answer(answer: Any, options: Sequence[str]) -> dict[AnswerAs, int]:
     """Return each way to read `answer` → the place (from 0) of the option that it then names."""
-    text = _text(answer, "answer").strip()
+    text = _text_value(answer, "answer").strip()
     readings: dict[AnswerAs, int] = {}
     stripped = [option.strip() for option in options]
     if stripped.count(text) == 1:

@@ -29,7 +29,7 @@ def rubric_of(file: BenchmarkFile, document: MarkedDocument, home: Path) -> tupl
     if rubric is None:
         return ()
     if isinstance(rubric, str):
-        values = _read(home / rubric, document)
+        values = _read_criteria(home / rubric, document)
     else:
         values = msgspec.to_builtins(rubric)
     try:
@@ -67,7 +67,7 @@ def criteria_of(value: Any) -> list[Row]:
     return rows
 
 
-def _read(path: Path, document: MarkedDocument) -> Any:
+def _read_criteria(path: Path, document: MarkedDocument) -> Any:
     try:
         if path.suffix in _JSON_LINES:
             return list(read_rows(path))

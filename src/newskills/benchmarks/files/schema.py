@@ -37,9 +37,9 @@ def schema_text() -> str:
         "solver": SOLVERS.built_in_names(),
     }
     for key, known_names in names.items():
-        _texts(properties[key])["examples"] = list(known_names)
+        _text_schema(properties[key])["examples"] = list(known_names)
     judge = definitions["JudgeSection"]["properties"]
-    _texts(judge["grader"])["examples"] = names["grader"]
+    _text_schema(judge["grader"])["examples"] = names["grader"]
     judge["prompt"]["examples"] = [name for name in names["prompt"] if name.startswith("judge/")]
     columns = properties["columns"]
     columns["properties"] = dict.fromkeys(ROLES, columns["additionalProperties"])
@@ -51,7 +51,7 @@ def schema_text() -> str:
     return msgspec.json.format(msgspec.json.encode({**head, **schema}), indent=1).decode() + "\n"
 
 
-def _texts(schema: dict[str, Any]) -> dict[str, Any]:
+def _text_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the part of a schema that is about texts."""
     parts: list[dict[str, Any]] = schema.get("anyOf", [schema])
     return next(part for part in parts if part.get("type") == "string")

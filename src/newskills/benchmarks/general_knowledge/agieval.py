@@ -29,7 +29,7 @@ def options_of(raw: list[str]) -> list[str]:
     return [text for _, text in sorted(zip(order, texts, strict=True))]
 
 
-def choice(task: str, raw: Row, index: int) -> Row | Drop:
+def choice_row(task: str, raw: Row, index: int) -> Row | Drop:
     label = "".join(sorted(set("".join(raw["label"])) & set("ABCDEFG")))
     if not label:
         return Drop("the source marks no option as right")
@@ -43,7 +43,7 @@ def choice(task: str, raw: Row, index: int) -> Row | Drop:
     }
 
 
-def cloze(task: str, raw: Row, index: int) -> Row:
+def cloze_row(task: str, raw: Row, index: int) -> Row:
     return {
         "problem": raw["question"],
         "expected_answer": raw["answer"].replace(";", ", "),
@@ -90,11 +90,23 @@ _FIVE = ("aqua-rat", "lsat-ar", "lsat-lr", "lsat-rc")
 def _benchmark(task: str, items: int, sha256: str) -> Benchmark:
     row: Callable[[str, Row, int], Row | Drop]
     if task in _CLOZE:
-        row, prompt, grader, metric, chance = cloze, "generic/math", "math", "math", 0.0
+        row, prompt, grader, metric, chance = cloze_row, "generic/math", "math", "math", 0.0
     elif task in _MULTIPLE:
-        row, prompt, grader, metric, chance = choice, "generic/general-boxed", "option_set", "multichoice", 1 / 15
+        row, prompt, grader, metric, chance = (
+            choice_row,
+            "generic/general-boxed",
+            "option_set",
+            "multichoice",
+            1 / 15,
+        )
     else:
-        row, prompt, grader, metric, chance = choice, "eval/aai/mcq-10choices", "multichoice", "multichoice", 0.25
+        row, prompt, grader, metric, chance = (
+            choice_row,
+            "eval/aai/mcq-10choices",
+            "multichoice",
+            "multichoice",
+            0.25,
+        )
     if task in _FIVE:
         chance = 0.2
     return Benchmark(

@@ -53,7 +53,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def _sources(split: str) -> tuple[Source, Source]:
+def _split_sources(split: str) -> tuple[Source, Source]:
     return (
         Source(split=split, url=_TAR, format="csv", columns=_COLUMNS, members=f"*{split}/*_{split}.csv"),
         Source(
@@ -73,7 +73,7 @@ BENCHMARK = Benchmark(
     category="general-knowledge",
     title="MMLU: multiple choice in 57 subjects",
     aliases=("ns_mmlu", "adlr_mmlu"),
-    sources=(*_sources("test"), *_sources("dev"), *_sources("val")),
+    sources=(*_split_sources("test"), *_split_sources("dev"), *_split_sources("val")),
     row=row,
     prompt="eval/aai/mcq-4choices-boxed",
     grader="multichoice",

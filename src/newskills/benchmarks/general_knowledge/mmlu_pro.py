@@ -32,16 +32,16 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def key(raw: Row) -> str:
+def question_hash(raw: Row) -> str:
     """Return the hash by which lists name a question: of it and its options, in lower case and without extra
     blanks."""
     texts = (" ".join(text.strip().lower().split()) for text in (raw["question"], *raw["options"]))
     return hashlib.sha256(" ".join(texts).encode()).hexdigest()
 
 
-def tenth(raw: Row, index: int) -> Row | Drop:
+def tenth_row(raw: Row, index: int) -> Row | Drop:
     """Keep only rows on the list; of one that is twice in the source, the later is meant, too."""
-    if {"id": key(raw)} in raw[BESIDE]:
+    if {"id": question_hash(raw)} in raw[BESIDE]:
         return row(raw, index)
     return OTHER_SPLIT
 
@@ -57,7 +57,7 @@ BENCHMARK = Benchmark(
         Source(split=_TENTH, hf="TIGER-Lab/MMLU-Pro", hf_split="test", beside=_LIST),
     ),
     row=row,
-    variants={_TENTH: tenth},
+    variants={_TENTH: tenth_row},
     prompt="eval/aai/mcq-10choices",
     grader="multichoice",
     metric="multichoice",

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Option, Source
 from newskills.base.records import Row
-from newskills.benchmarks.options import number
+from newskills.benchmarks.options import whole_number
 from newskills.benchmarks.text import choices
 
 _SEED = 42
@@ -25,7 +25,7 @@ _SCIENCE = {
 }
 
 
-def joined(raw: Iterable[Row], seed: int = _SEED) -> Iterator[Row]:
+def add_option_orders(raw: Iterable[Row], seed: int = _SEED) -> Iterator[Row]:
     """Yield each row with an order of its options: successive shuffles of one seeded generator."""
     generator = Random(seed)  # noqa: S311 - the order has to be the same everywhere, not secret
     for row in raw:
@@ -47,14 +47,14 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def part(field: str, value: str, raw: Row, index: int) -> Row | Drop:
+def subset_row(field: str, value: str, raw: Row, index: int) -> Row | Drop:
     if raw[field] == value:
         return row(raw, index)
     return OTHER_SPLIT
 
 
-def _reshuffled(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-    return replace(benchmark, join=partial(joined, seed=number("--random_seed", values)))
+def _with_random_seed(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    return replace(benchmark, join=partial(add_option_orders, seed=whole_number("--random_seed", values)))
 
 
 BENCHMARK = Benchmark(
@@ -62,10 +62,12 @@ BENCHMARK = Benchmark(
     category="general-knowledge",
     title="SuperGPQA: graduate-level questions in 285 disciplines",
     sources=tuple(Source(split=split, hf="m-a-p/SuperGPQA", hf_split="train") for split in ("test", *_SCIENCE)),
-    join=joined,
+    join=add_option_orders,
     row=row,
-    variants={split: partial(part, *where) for split, where in _SCIENCE.items()},
-    options={"random_seed": Option(meaning="other orders of the options", apply=_reshuffled, usual=f"{_SEED}")},
+    variants={split: partial(subset_row, *where) for split, where in _SCIENCE.items()},
+    options={
+        "random_seed": Option(meaning="other orders of the options", apply=_with_random_seed, usual=f"{_SEED}")
+    },
     prompt="eval/aai/mcq-10choices",
     grader="multichoice",
     metric="multichoice",

@@ -9,7 +9,7 @@ from newskills.base.records import Row
 from newskills.graders.instructions.followbench import rule_of
 
 
-def join(rows: Iterable[Row]) -> Iterable[Row]:
+def add_instruction_paths(rows: Iterable[Row]) -> Iterable[Row]:
     """Add to each instruction those that led to it, since what its constraints are can only be seen from them."""
     paths: dict[tuple[str, str], dict[int, str]] = {}
     all_rows = list(rows)
@@ -51,7 +51,7 @@ BENCHMARK = Benchmark(
             format="json",
         ),
     ),
-    join=join,
+    join=add_instruction_paths,
     row=row,
     grader="",
     judge=Judge(prompt="judge/followbench", kind="ruled", grader="followbench"),

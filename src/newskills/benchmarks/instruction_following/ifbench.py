@@ -9,13 +9,13 @@ def row(raw: Row, index: int) -> Row:
     if len(raw["instruction_id_list"]) != len(raw["kwargs"]):
         raise ValueError("instruction_id_list and kwargs differ in length")
     kwargs = [
-        {key: _whole(value) for key, value in arguments.items() if value is not None}
+        {key: _as_integer(value) for key, value in arguments.items() if value is not None}
         for arguments in raw["kwargs"]
     ]
     return {"id": f"ifbench-{raw['key']}", **raw, "kwargs": kwargs, "question": raw["prompt"]}
 
 
-def _whole(value: object) -> object:
+def _as_integer(value: object) -> object:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

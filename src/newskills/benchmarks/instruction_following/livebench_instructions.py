@@ -5,14 +5,14 @@ instructions that a program can check."""
 from msgspec import structs
 
 from newskills.benchmarks.reasoning.livebench import BENCHMARK as LIVEBENCH
-from newskills.benchmarks.reasoning.livebench import CURRENT, sources
+from newskills.benchmarks.reasoning.livebench import CURRENT, question_sources
 
 BENCHMARK = structs.replace(
     LIVEBENCH,
     name="livebench-instructions",
     category="instruction-following",
     title="LiveBench instruction following: paraphrase, simplify, summarize, write a story",
-    sources=sources(
+    sources=question_sources(
         "instruction_following/{paraphrase,simplify,story_generation,summarize}",
         "41e056fcf2bc865f6f03b0d259ca21a3beddd61dd5eeba8fa102a1f8eb48eeae",
     ),

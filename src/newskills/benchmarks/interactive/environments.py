@@ -46,7 +46,7 @@ def split_samples(text: str) -> tuple[str, str]:
     return name, count
 
 
-def _verifiers(environment: str) -> Benchmark:
+def _verifiers_benchmark(environment: str) -> Benchmark:
     def made(taskset: Row) -> Benchmark:
         def rows(split: str) -> Iterator[Row]:
             return verifiers_rows(environment, taskset)
@@ -54,10 +54,10 @@ def _verifiers(environment: str) -> Benchmark:
         return replace(usual, generate_rows=rows)
 
     def with_settings(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-        return replace(made(_settings(values)), options=benchmark.options)
+        return replace(made(_parse_settings(values)), options=benchmark.options)
 
     usual = _benchmark(
-        f"verifiers-{_slug(environment)}",
+        f"verifiers-{_environment_slug(environment)}",
         f"environment {environment} of the package verifiers",
         solver="verifiers",
         requires="newskills[verifiers]",
@@ -73,9 +73,9 @@ def _verifiers(environment: str) -> Benchmark:
 
 def verifiers_rows(environment: str, taskset: Row) -> Iterator[Row]:
     """Yield the tasks of an installed environment, the first 100 where there is no end. Raises ConfigError."""
-    from newskills.solve.interactive.verifiers_environment import load
+    from newskills.solve.interactive.verifiers_environment import load_environment
 
-    tasks = load(environment, taskset, {}, 1).taskset
+    tasks = load_environment(environment, taskset, {}, 1).taskset
     limit = None if tasks.bounded else ENDLESS
     for number, task in enumerate(islice(iter(tasks), limit)):
         data = task.data.model_dump(mode="json")
@@ -88,7 +88,7 @@ def verifiers_rows(environment: str, taskset: Row) -> Iterator[Row]:
         }
 
 
-def _openenv(environment: str) -> Benchmark:
+def _openenv_benchmark(environment: str) -> Benchmark:
     address = environment if "://" in environment else f"http://{environment}"
     if "://" not in environment and ":" not in environment:
         raise ConfigError(
@@ -110,7 +110,7 @@ def _openenv(environment: str) -> Benchmark:
         return replace(made(int(values[0])), options=benchmark.options)
 
     usual = _benchmark(
-        f"openenv-{_slug(environment)}",
+        f"openenv-{_environment_slug(environment)}",
         f"OpenEnv environment at {address}",
         solver="openenv",
         requires="newskills[openenv]",
@@ -126,7 +126,7 @@ def _openenv(environment: str) -> Benchmark:
     return made(SEEDS)
 
 
-def _gym(environment: str) -> Benchmark:
+def _gym_benchmark(environment: str) -> Benchmark:
     environment = environment.rstrip("/")
 
     def usual_rows(split: str) -> Iterator[Row]:
@@ -147,7 +147,7 @@ def _gym(environment: str) -> Benchmark:
         return replace(made, options=benchmark.options)
 
     usual = _benchmark(
-        f"gym-{_slug(environment)}",
+        f"gym-{_environment_slug(environment)}",
         f"resources server of NeMo Gym: {environment}",
         solver="nemo_gym",
         prompt="",
@@ -172,11 +172,11 @@ def _benchmark(name: str, title: str, **fields: Any) -> Benchmark:
     )
 
 
-def _slug(environment: str) -> str:
+def _environment_slug(environment: str) -> str:
     return _UNSAFE.sub("-", environment.partition("://")[2] or environment).strip("-").lower()
 
 
-def _settings(values: tuple[str, ...]) -> Row:
+def _parse_settings(values: tuple[str, ...]) -> Row:
     """Parse `a.b=1` as {"a": {"b": 1}}. Raises ConfigError."""
     settings: Row = {}
     for word in values:
@@ -194,7 +194,11 @@ def _settings(values: tuple[str, ...]) -> Row:
     return settings
 
 
-_KINDS: Mapping[str, Callable[[str], Benchmark]] = {"verifiers": _verifiers, "openenv": _openenv, "gym": _gym}
+_KINDS: Mapping[str, Callable[[str], Benchmark]] = {
+    "verifiers": _verifiers_benchmark,
+    "openenv": _openenv_benchmark,
+    "gym": _gym_benchmark,
+}
 _EXAMPLES = {
     "verifiers": "verifiers:reverse-text",
     "openenv": "openenv:http://127.0.0.1:8000",

@@ -21,8 +21,8 @@ def gym_rows(file: Path, environment: str) -> Iterator[Row]:
     row that is none."""
     from newskills.solve.interactive.gym_environment import read_task
 
-    rows = list(_read(file))
-    names = _identities([row for _, row in rows])
+    rows = list(_read_tasks(file))
+    names = _task_ids([row for _, row in rows])
     for name, (where, row) in zip(names, rows, strict=True):
         messages = read_task(row, where).messages
         questions = [message.content for message in messages if message.role == "user"]
@@ -34,7 +34,7 @@ def gym_rows(file: Path, environment: str) -> Iterator[Row]:
         yield {"id": name, "problem": problem, "environment": environment, "gym_row": row}
 
 
-def _read(file: Path) -> Iterator[tuple[str, Row]]:
+def _read_tasks(file: Path) -> Iterator[tuple[str, Row]]:
     try:
         with file.open("rb") as opened:
             for place, line in row_lines(opened, file):
@@ -52,7 +52,7 @@ def _read(file: Path) -> Iterator[tuple[str, Row]]:
         raise DataError(f"{file} cannot be read: {error.strerror}.") from error
 
 
-def _identities(rows: list[Row]) -> list[str]:
+def _task_ids(rows: list[Row]) -> list[str]:
     for field in IDENTITIES:
         names = [str(row[field]) for row in rows if isinstance(row.get(field), str | int)]
         if len(set(names)) == len(rows):

@@ -13,17 +13,17 @@ _MOST = {"imc": 10}
 """Points of a whole proof, where they are not 7."""
 
 
-def _judged(accepted: bool) -> str:
+def _judgement_line(accepted: bool) -> str:
     return f"Judgement: {'Yes' if accepted else 'No'}"
 
 
-def _described(part: Row | str) -> str:
+def _criterion_text(part: Row | str) -> str:
     if isinstance(part, str):
         return part
     return str(part["grading_scheme_desc"])
 
 
-def corpus(raw: Row, index: int) -> Row | Drop:
+def corpus_row(raw: Row, index: int) -> Row | Drop:
     scores = [
         score
         for score in (raw["score"] if isinstance(raw["score"], list) else [raw["score"]])
@@ -35,11 +35,11 @@ def corpus(raw: Row, index: int) -> Row | Drop:
         "problem_id": str(raw.get("problem_id", "")),
         "problem": raw["problem"],
         "proof": raw["solution"],
-        "expected_judgement": _judged(all(float(score) == 1 for score in scores)),
+        "expected_judgement": _judgement_line(all(float(score) == 1 for score in scores)),
     }
 
 
-def arena(raw: Row, index: int) -> Row | Drop:
+def arena_row(raw: Row, index: int) -> Row | Drop:
     contest = raw["_file"].partition("_outputs")[0]
     most = _MOST.get(contest.partition("_")[0], 7)
     points = [float(raw[name]) for name in ("points_judge_1", "points_judge_2") if raw.get(name) is not None]
@@ -50,8 +50,8 @@ def arena(raw: Row, index: int) -> Row | Drop:
     return {
         "problem": raw["problem"],
         "proof": without_thinking(raw["answer"]),
-        "rubric": "\n".join(f"- {_described(part)}" for part in raw["grading_details_judge_1"] or ()),
-        "expected_judgement": _judged(clear.pop()),
+        "rubric": "\n".join(f"- {_criterion_text(part)}" for part in raw["grading_details_judge_1"] or ()),
+        "expected_judgement": _judgement_line(clear.pop()),
         "subset_for_metrics": contest,
         "metadata": {name: raw[name] for name in ("problem_idx", "model_name") if name in raw},
     }
@@ -64,7 +64,7 @@ def bench(raw: Row, index: int) -> Row:
         "proof": raw["model_solution"],
         "rubric": raw["marking_scheme"],
         "ground_truth_proof": raw["reference_solution"],
-        "expected_judgement": _judged(float(raw["expert_rating"]) >= 6),
+        "expected_judgement": _judgement_line(float(raw["expert_rating"]) >= 6),
         "metadata": {name: raw[name] for name in ("expert_rating", "generator") if name in raw},
     }
 
@@ -99,7 +99,7 @@ BENCHMARKS = (
         "open-proof-corpus-judge",
         "Open Proof Corpus: proofs by models, right or wrong",
         Source(hf="INSAIT-Institute/OPC"),
-        corpus,
+        corpus_row,
         "datasets/INSAIT-Institute/OPC",
         "arXiv:2506.21621",
         "Where several people marked a proof, all must have accepted it.",
@@ -112,7 +112,7 @@ BENCHMARKS = (
             "data/train-00000-of-00001.parquet",
             format="parquet",
         ),
-        arena,
+        arena_row,
         "MathArena",
         "arXiv:2505.23281",
         "Proofs with full points of each judge are right; those that miss one point, or divide judges, are left out.",

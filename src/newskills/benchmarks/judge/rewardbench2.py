@@ -16,7 +16,7 @@ _SOURCE = Source(hf="allenai/reward-bench-2")
 _TEXT = "For models that judge in words; reward models that give numbers are not run here."
 
 
-def choice(raw: Row, index: int) -> Row | Drop:
+def choice_row(raw: Row, index: int) -> Row | Drop:
     if raw["subset"] == _TIES:
         return OTHER_SPLIT
     texts = [raw["chosen"][0], *raw["rejected"][:3]]
@@ -31,7 +31,7 @@ def choice(raw: Row, index: int) -> Row | Drop:
     }
 
 
-def marks(raw: Row, index: int) -> Iterator[Row]:
+def tie_rows(raw: Row, index: int) -> Iterator[Row]:
     """Yield the answers of a question, each of which is marked by itself. `id` is `tied:7` or `ref:7`."""
     if raw["subset"] != _TIES:
         return
@@ -69,7 +69,7 @@ BENCHMARKS = (
     Benchmark(
         name="rewardbench2.choices",
         title="RewardBench 2: the best of four answers",
-        row=choice,
+        row=choice_row,
         prompt="judge/better-answer",
         grader="multichoice",
         metric="rewardbench2",
@@ -80,7 +80,7 @@ BENCHMARKS = (
     Benchmark(
         name="rewardbench2.ties",
         title="RewardBench 2: marks for several right answers",
-        row=marks,
+        row=tie_rows,
         prompt="judge/answer-mark",
         grader="mark",
         metric="rewardbench2-ties",

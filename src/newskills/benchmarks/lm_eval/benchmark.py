@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from newskills.base.benchmark import Benchmark, Group
 from newskills.base.lm_eval.building import HarnessTask, HarnessWishes
-from newskills.benchmarks.lm_eval.names import slug
+from newskills.benchmarks.lm_eval.names import task_slug
 
 
 class HarnessBenchmark(Benchmark, frozen=True, kw_only=True):
@@ -32,4 +32,4 @@ class HarnessGroup(Group, frozen=True, kw_only=True):
 
     def short(self, member: str) -> str:
         """Return the name of `member` inside the group."""
-        return slug(member)
+        return task_slug(member)

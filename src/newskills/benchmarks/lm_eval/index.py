@@ -34,12 +34,14 @@ def task_index() -> dict[str, Any]:
     from lm_eval.tasks._index import Entry, Kind
 
     return {
-        name: Entry(name=name, kind=Kind[kept.kind], yaml_path=_path(kept.file), cfg=None, tags=set(kept.tags))
+        name: Entry(
+            name=name, kind=Kind[kept.kind], yaml_path=_task_file(kept.file), cfg=None, tags=set(kept.tags)
+        )
         for name, kept in _kept_index().items()
     }
 
 
-def _path(file: str) -> Path | None:
+def _task_file(file: str) -> Path | None:
     if file:
         return full_task_path(file)
     return None
@@ -137,7 +139,7 @@ def _check_file(path: Path) -> None:
             )
 
 
-def expanded(name: str) -> Any:
+def expand_task(name: str) -> Any:
     """Return what a name stands for: a `HarnessTask`, a list of them (a tag, a pattern), or a group of lm_eval whose
     tasks have one as `origin`. Nothing is downloaded. Raises UnknownNameError, ConfigError."""
     from lm_eval.utils import pattern_match
@@ -149,7 +151,7 @@ def expanded(name: str) -> Any:
             raise UnknownNameError("task of lm_eval", name, index, hint="All of them: lm_eval ls tasks")
         tasks: list[HarnessTask] = []
         for each in names:
-            made = expanded(each)
+            made = expand_task(each)
             if hasattr(made, "get_all_tasks"):
                 tasks += [leaf.origin for leaf in made.get_all_tasks()]
             elif isinstance(made, list):
@@ -159,7 +161,7 @@ def expanded(name: str) -> Any:
         return list({task.task: task for task in tasks}.values())
     entry, index = entry_of(name)
     try:
-        with _leaves() as factory:
+        with _leaf_factory() as factory:
             built = factory.build(entry, registry=dict(index))
     except ConfigError:
         raise
@@ -171,7 +173,7 @@ def expanded(name: str) -> Any:
 
 
 @contextlib.contextmanager
-def _leaves() -> Any:
+def _leaf_factory() -> Any:
     """Yield a factory of groups whose tasks are not made, only named."""
     from lm_eval.tasks import _factory
 
@@ -182,12 +184,12 @@ def _leaves() -> Any:
 
         def _build_task(self, entry: Any, overrides: dict[str, Any] | None) -> Any:
             file = short_task_path(entry.yaml_path) if entry.yaml_path else ""
-            changes = _plain(dict(overrides or {}), entry.name)
+            changes = _plain_settings(dict(overrides or {}), entry.name)
             name = changes.get("task", entry.name)
             return leaf(HarnessTask(task=name, file=file, overrides=changes))
 
     def inline(config: dict[str, Any]) -> Any:
-        return leaf(HarnessTask(task=config["task"], config=_plain(config, config["task"])))
+        return leaf(HarnessTask(task=config["task"], config=_plain_settings(config, config["task"])))
 
     usual, _factory.ConfigurableTask = _factory.ConfigurableTask, inline
     try:
@@ -215,7 +217,7 @@ def _leaf_class() -> Any:
     return NamedTask
 
 
-def _plain(settings: dict[str, Any], name: str) -> dict[str, Any]:
+def _plain_settings(settings: dict[str, Any], name: str) -> dict[str, Any]:
     """Return settings that a group hands on, as JSON. Raises ConfigError for a function among them."""
     try:
         return msgspec.json.decode(msgspec.json.encode(settings), type=dict[str, Any])

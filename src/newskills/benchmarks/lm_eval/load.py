@@ -17,7 +17,7 @@ from newskills.base.lm_eval.building import HarnessTask, HarnessWishes, describe
 from newskills.base.lm_eval.package import PACKAGE, at_work, full_task_path, package_folder, require_package
 from newskills.base.records import Row
 from newskills.benchmarks.lm_eval.benchmark import HarnessBenchmark, HarnessGroup
-from newskills.benchmarks.lm_eval.names import PREFIX, slug
+from newskills.benchmarks.lm_eval.names import PREFIX, task_slug
 from newskills.benchmarks.lm_eval.rows import rows_of
 from newskills.benchmarks.lm_eval.scores import group_score
 from newskills.prompts.official.table import NEWSKILLS
@@ -34,18 +34,18 @@ def load_harness(name: str, wishes: HarnessWishes | None = None) -> list[Harness
     if not task:
         raise ConfigError(f"'{name}' names no task.", hint="For example: lm-eval:arc_easy, lm-eval:./task.yaml")
     require_package()
-    return _loaded(str(Path(task).expanduser().absolute()) if "/" in task else task, wishes or HarnessWishes())
+    return _load_task(str(Path(task).expanduser().absolute()) if "/" in task else task, wishes or HarnessWishes())
 
 
 @cache
-def _expanded(task: str) -> Any:
-    from newskills.benchmarks.lm_eval.index import expanded  # reads what takes seconds
+def _expand_task(task: str) -> Any:
+    from newskills.benchmarks.lm_eval.index import expand_task  # reads what takes seconds
 
-    return expanded(task)
+    return expand_task(task)
 
 
-def _loaded(task: str, wishes: HarnessWishes) -> list[HarnessBenchmark] | HarnessGroup:
-    made = _expanded(task)
+def _load_task(task: str, wishes: HarnessWishes) -> list[HarnessBenchmark] | HarnessGroup:
+    made = _expand_task(task)
     if isinstance(made, HarnessTask):
         return [_benchmark(made, wishes)]
     if isinstance(made, list):
@@ -55,7 +55,7 @@ def _loaded(task: str, wishes: HarnessWishes) -> list[HarnessBenchmark] | Harnes
         raise ConfigError(f"{PREFIX}{task} is a group without tasks.")
     benchmarks = {name: _benchmark(origin, wishes) for name, origin in origins.items()}
     return HarnessGroup(
-        name=f"lm-eval-{slug(made.name)}",
+        name=f"lm-eval-{task_slug(made.name)}",
         category=CATEGORY,
         title=f"group {made.name} of lm_eval",
         members={name: {} for name in origins},
@@ -71,7 +71,7 @@ def _benchmark(origin: HarnessTask, wishes: HarnessWishes) -> HarnessBenchmark:
     generates = config.get("output_type", "generate_until") == "generate_until"
     how: list[Any] = [origin, wishes, version(PACKAGE)]
     stamp = blake2b(msgspec.json.encode(how, order="deterministic"), digest_size=4).hexdigest()
-    name = slug(origin.task)
+    name = task_slug(origin.task)
     return HarnessBenchmark(
         name=f"lm-eval-{name}",
         category=CATEGORY,
@@ -85,18 +85,20 @@ def _benchmark(origin: HarnessTask, wishes: HarnessWishes) -> HarnessBenchmark:
         requires="newskills[lm-eval]",
         defaults={
             "prompt_source": NEWSKILLS,
-            **_asking({**(config.get("generation_kwargs") or {}), **wishes.gen_kwargs} if generates else {}),
+            **_request_settings(
+                {**(config.get("generation_kwargs") or {}), **wishes.gen_kwargs} if generates else {}
+            ),
             **({} if generates else {"solver_config.likelihoods": True}),
             "inference.endpoint_type": "chat" if generates and wishes.apply_chat_template else "text",
         },
         origin=origin,
         wishes=wishes,
         place=f"lm-eval.{name}-{stamp}",
-        inputs=_inputs(origin, config),
+        inputs=_input_files(origin, config),
     )
 
 
-def _asking(settings: Mapping[str, Any]) -> Row:
+def _request_settings(settings: Mapping[str, Any]) -> Row:
     """Return the settings of requests as ours: what lm_eval does not send is not sent."""
     rest = {name: value for name, value in settings.items() if name not in ("until", "do_sample")}
     tokens = rest.pop("max_gen_toks", MOST_TOKENS)
@@ -108,7 +110,7 @@ def _asking(settings: Mapping[str, Any]) -> Row:
     return sent | ({"inference.extra_body": rest} if rest else {})
 
 
-def _inputs(origin: HarnessTask, config: Mapping[str, Any]) -> tuple[str, ...]:
+def _input_files(origin: HarnessTask, config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the files of this machine that rows are made of: the task's own file with those that it includes, code
     beside it, local data."""
     files = list(_local_data(config))
@@ -140,7 +142,7 @@ def _local_data(config: Mapping[str, Any]) -> list[Path]:
     return [Path(name) for name in names if isinstance(name, str)]
 
 
-def offline(benchmark: HarnessBenchmark) -> HarnessBenchmark:
+def without_downloads(benchmark: HarnessBenchmark) -> HarnessBenchmark:
     """Return the benchmark whose rows are made without downloading anything."""
     rows: Callable[[str], Any] = rows_of(benchmark.origin, benchmark.wishes, offline=True)
     return msgspec.structs.replace(benchmark, generate_rows=rows)

@@ -16,6 +16,6 @@ def is_harness_task(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-def slug(task: str) -> str:
+def task_slug(task: str) -> str:
     """Return a task's name as a part of the name of a benchmark, which is that of a folder, too."""
     return _UNSAFE.sub("-", task).strip("-") or "task"

@@ -22,11 +22,11 @@ def task_rows(origin: HarnessTask, wishes: HarnessWishes, offline: bool, split: 
     """Yield a row for each document, in the order of the task. Raises ConfigError, DataError."""
     require_package()
     with at_work(offline=offline):
-        rows = list(_rows(origin, wishes))
+        rows = list(_task_rows(origin, wishes))
     yield from rows
 
 
-def _rows(origin: HarnessTask, wishes: HarnessWishes) -> Iterator[Row]:
+def _task_rows(origin: HarnessTask, wishes: HarnessWishes) -> Iterator[Row]:
     task = build_task(origin, wishes)
     template = marked_conversation if wishes.apply_chat_template else None
     usual = task.get_config("generation_kwargs") or {}
@@ -53,10 +53,10 @@ def _rows(origin: HarnessTask, wishes: HarnessWishes) -> Iterator[Row]:
             facts = facts or msgspec.to_builtins(facts_of(task, doc))
             yield {
                 "id": str(number),
-                **_requests(instances, usual, origin),
-                "doc": _kept(doc, origin),
-                "question": _question(task, doc),
-                "expected_answer": _target(task, doc),
+                **_document_requests(instances, usual, origin),
+                "doc": _checked_document(doc, origin),
+                "question": _question_text(task, doc),
+                "expected_answer": _target_text(task, doc),
                 "task": {"origin": origin, "wishes": wishes, "facts": facts},
             }
     except (ConfigError, DataError):
@@ -65,7 +65,7 @@ def _rows(origin: HarnessTask, wishes: HarnessWishes) -> Iterator[Row]:
         raise task_error(error, origin, {}) from error
 
 
-def _requests(instances: Sequence[Any], usual: Row, origin: HarnessTask) -> Row:
+def _document_requests(instances: Sequence[Any], usual: Row, origin: HarnessTask) -> Row:
     """Return the requests of a document; a context that several share stands there once."""
     contexts: dict[str, int] = {}
     requests: list[Row] = []
@@ -81,14 +81,14 @@ def _requests(instances: Sequence[Any], usual: Row, origin: HarnessTask) -> Row:
         if kind == LOGLIKELIHOOD:
             request["continuation"] = more
         elif kind == GENERATE:
-            request |= _generation(dict(more), usual)
+            request |= _generation_fields(dict(more), usual)
         else:
             raise ConfigError(f"{origin.shown} makes requests of the kind {kind}, which is not done here.")
         requests.append(request)
     return {"contexts": list(contexts), "requests": requests, "repeats": int(instances[0].repeats or 1)}
 
 
-def _generation(settings: Row, usual: Row) -> Row:
+def _generation_fields(settings: Row, usual: Row) -> Row:
     """Return where generation ends, and the settings that differ from those of the task."""
     until = settings.pop("until", None)
     differing = {name: value for name, value in settings.items() if name not in usual or usual[name] != value}
@@ -96,7 +96,7 @@ def _generation(settings: Row, usual: Row) -> Row:
     return made | ({"settings": differing} if differing else {})
 
 
-def _kept(doc: Any, origin: HarnessTask) -> Any:
+def _checked_document(doc: Any, origin: HarnessTask) -> Any:
     """Return a document as JSON. Raises DataError for one that would not come back as it is."""
     items = doc.items() if isinstance(doc, dict) else [("", doc)]
     for name, value in items:
@@ -112,7 +112,7 @@ def _kept(doc: Any, origin: HarnessTask) -> Any:
     return doc
 
 
-def _question(task: Any, doc: Any) -> str:
+def _question_text(task: Any, doc: Any) -> str:
     """Return what a document asks, without examples, for who looks at records; empty where that is no text."""
     try:
         text = task.doc_to_text(doc)
@@ -123,7 +123,7 @@ def _question(task: Any, doc: Any) -> str:
     return ""
 
 
-def _target(task: Any, doc: Any) -> str:
+def _target_text(task: Any, doc: Any) -> str:
     """Return the right answer as a text, for who looks at records; empty where the task has none."""
     try:
         target = task.doc_to_target(doc)

@@ -17,7 +17,7 @@ def group_score(group: Any, members: Mapping[str, Mapping[str, Row]]) -> dict[st
 
     The exact figures are in `lm_eval`; those beside it are percentages where they are shares.
     """
-    tasks = {name: _figures(modes) for name, modes in members.items()}
+    tasks = {name: _task_figures(modes) for name, modes in members.items()}
     modes: dict[str, Row] = {}
     for part in [group, *group.get_all_groups()]:
         exact = {
@@ -26,11 +26,11 @@ def group_score(group: Any, members: Mapping[str, Mapping[str, Row]]) -> dict[st
             if "," in key and isinstance(value, int | float)
         }
         if exact or part is group:
-            modes["score" if part is group else part.name] = _mode(exact, members)
+            modes["score" if part is group else part.name] = _mode_scores(exact, members)
     return modes
 
 
-def _mode(exact: Mapping[str, float], members: Mapping[str, Mapping[str, Row]]) -> Row:
+def _mode_scores(exact: Mapping[str, float], members: Mapping[str, Mapping[str, Row]]) -> Row:
     filters = {key.partition(",")[2] for key in exact}
     row: Row = {}
     for key, value in exact.items():
@@ -41,7 +41,7 @@ def _mode(exact: Mapping[str, float], members: Mapping[str, Mapping[str, Row]]) 
     return row | {FIGURES: {"figures": dict(exact)}}
 
 
-def _figures(modes: Mapping[str, Row]) -> Row:
+def _task_figures(modes: Mapping[str, Row]) -> Row:
     """Return the figures of a task as lm_eval has them; those that were moved, to see what that moves, as moved."""
     row = headline_mode(modes)[1]
     exact = dict(row[FIGURES]["figures"])

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
-from newskills.benchmarks.options import kept_if, number
+from newskills.benchmarks.options import kept_if, whole_number
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_texts(raw: Iterable[Row]) -> Iterator[Row]:
     """Yield the questions with their texts, from the table of questions and the archive of texts."""
     files: dict[str, bytes] = {}
     for row in raw:
@@ -58,12 +58,12 @@ BENCHMARK = Benchmark(
             format="asset",
         ),
     ),
-    join=joined,
+    join=join_texts,
     row=row,
     options={
         "max_context_window": kept_if(
             "only questions over at most so many tokens (of cl100k_base)",
-            lambda row, values: row["input_tokens"] <= number("--max_context_window", values),
+            lambda row, values: row["input_tokens"] <= whole_number("--max_context_window", values),
         )
     },
     prompt="generic/default",

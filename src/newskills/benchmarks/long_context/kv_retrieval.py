@@ -28,7 +28,7 @@ def row(place: int | None, raw: Row, index: int) -> Row:
     }
 
 
-def _sources(split: str, keys: int, sha256: str = "") -> Source:
+def _source(split: str, keys: int, sha256: str = "") -> Source:
     commit = "29b8a6d042ce29abccee3db1a73171a107d7e6af"
     return Source(split=split, url=_URL.format(keys), revision=commit if sha256 else "", sha256=sha256)
 
@@ -41,10 +41,10 @@ BENCHMARK = Benchmark(
     category="long-context",
     title="Key-value retrieval: one of 75, 140 or 300 pairs",
     sources=(
-        _sources("test", 75, _SHA256),
-        *(_sources(split, 75, _SHA256) for split in _MOVED),
-        _sources("keys_140", 140),
-        _sources("keys_300", 300),
+        _source("test", 75, _SHA256),
+        *(_source(split, 75, _SHA256) for split in _MOVED),
+        _source("keys_140", 140),
+        _source("keys_300", 300),
     ),
     row=partial(row, None),
     variants={split: partial(row, place) for place, split in enumerate(_MOVED)},

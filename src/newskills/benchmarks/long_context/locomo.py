@@ -21,7 +21,7 @@ _ADVICE = {
 def rows(raw: Row, index: int) -> Iterator[Row]:
     """Yield the questions of a conversation."""
     conversation = raw["conversation"]
-    text = history(conversation)
+    text = history_text(conversation)
     speakers = f"{conversation['speaker_a']} and {conversation['speaker_b']}"
     for number, question in enumerate(raw["qa"]):
         kind = _KINDS[question["category"]]
@@ -39,7 +39,7 @@ def rows(raw: Row, index: int) -> Iterator[Row]:
         }
 
 
-def history(conversation: Row) -> str:
+def history_text(conversation: Row) -> str:
     """Join sessions in order, each with its date; pictures by their captions."""
     numbers = sorted(
         int(name.removeprefix("session_"))
@@ -48,12 +48,12 @@ def history(conversation: Row) -> str:
     )
     parts = []
     for number in numbers:
-        turns = [_turn(turn) for turn in conversation[f"session_{number}"]]
+        turns = [_turn_text(turn) for turn in conversation[f"session_{number}"]]
         parts.append("\n".join([f"Date: {conversation[f'session_{number}_date_time']}", *turns]))
     return "\n\n".join(parts)
 
 
-def _turn(turn: Row) -> str:
+def _turn_text(turn: Row) -> str:
     caption = turn.get("blip_caption")
     return f"{turn['speaker']}: {turn['text']}" + (f" [shares a picture: {caption}]" if caption else "")
 

@@ -6,7 +6,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.options import rows_with
 
 
-def longbench(raw: Row, index: int) -> Row:
+def longbench_row(raw: Row, index: int) -> Row:
     if raw["answer"] not in ("A", "B", "C", "D"):
         raise ValueError(f"the answer is {raw['answer']!r}, A to D is expected")
     kept = ("context", "question", "choice_A", "choice_B", "choice_C", "choice_D", "domain", "sub_domain")
@@ -21,7 +21,7 @@ def longbench(raw: Row, index: int) -> Row:
     }
 
 
-def longcode(raw: Row, index: int) -> Row:
+def longcode_row(raw: Row, index: int) -> Row:
     if raw["correct_letter"] not in ("A", "B", "C", "D"):
         raise ValueError(f"correct_letter is {raw['correct_letter']!r}, A to D is expected")
     return {
@@ -39,7 +39,7 @@ BENCHMARKS = (
         category="long-context",
         title="LongBench v2: choices over texts of up to two million words",
         sources=(Source(hf="THUDM/LongBench-v2", hf_split="train"),),
-        row=longbench,
+        row=longbench_row,
         options={
             "difficulty": rows_with("difficulty", "only these levels", "easy", "hard"),
             "length": rows_with("length", "only these lengths", "short", "medium", "long"),
@@ -69,7 +69,7 @@ BENCHMARKS = (
                 members="*.json",
             ),
         ),
-        row=longcode,
+        row=longcode_row,
         prompt="",
         defaults={"prompt_format": "openai"},
         grader="multichoice",

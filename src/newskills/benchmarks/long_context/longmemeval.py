@@ -35,7 +35,7 @@ def row(raw: Row, index: int) -> Row:
     kind, abstain = raw["question_type"], raw["question_id"].endswith("_abs")
     sessions = sorted(zip(raw["haystack_dates"], raw["haystack_sessions"], strict=True), key=lambda pair: pair[0])
     chats = [
-        f"\n### Session {number}:\nSession Date: {date}\nSession Content:\n\n{json.dumps(_turns(turns))}\n"
+        f"\n### Session {number}:\nSession Date: {date}\nSession Content:\n\n{json.dumps(_unmarked_turns(turns))}\n"
         for number, (date, turns) in enumerate(sessions, 1)
     ]
     reference = "Description" if kind == "single-session-preference" else "Reference answer"
@@ -53,7 +53,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def _turns(turns: list[Row]) -> list[Row]:
+def _unmarked_turns(turns: list[Row]) -> list[Row]:
     """Return the turns without the mark of those that hold the answer."""
     return [{"role": turn["role"], "content": turn["content"]} for turn in turns]
 

@@ -8,7 +8,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.options import rows_with
 
 
-def mrcr(raw: Row, index: int) -> Row:
+def mrcr_row(raw: Row, index: int) -> Row:
     messages = raw["prompt"] if isinstance(raw["prompt"], list) else json.loads(raw["prompt"])
     if not raw["answer"].startswith(raw["random_string_to_prepend"]):
         raise ValueError("the answer does not begin with random_string_to_prepend")
@@ -21,7 +21,7 @@ def mrcr(raw: Row, index: int) -> Row:
     }
 
 
-def graphwalks(raw: Row, index: int) -> Row:
+def graphwalks_row(raw: Row, index: int) -> Row:
     nodes = raw.get("answer_nodes", raw.get("answer"))
     if isinstance(nodes, str):
         nodes = json.loads(nodes)
@@ -71,7 +71,7 @@ BENCHMARKS = (
     _benchmark(
         "mrcr",
         "MRCR: one of several like texts of a long conversation, again",
-        mrcr,
+        mrcr_row,
         2400,
         "An answer that does not begin with the random text scores 0, however good.",
         "accuracy is the mean likeness, as OpenAI and NeMo-Skills give it (two replies of 100% and 50% make 75%); "
@@ -80,7 +80,7 @@ BENCHMARKS = (
     _benchmark(
         "graphwalks",
         "Graphwalks: parents and breadth-first walks on graphs in text",
-        graphwalks,
+        graphwalks_row,
         0,
         "Only a last line of the form Final Answer: [a, b] is read.",
         "The right nodes may be a list, or a list written as JSON text, as NeMo-Skills prepares them.",

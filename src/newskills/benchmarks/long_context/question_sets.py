@@ -82,7 +82,7 @@ _HEADLINES = {
 }
 
 
-def loogle(raw: Row, index: int) -> Iterator[Row]:
+def loogle_rows(raw: Row, index: int) -> Iterator[Row]:
     """Yield the questions of one text."""
     for number, pair in enumerate(ast.literal_eval(raw["qa_pairs"])):
         yield {
@@ -94,7 +94,7 @@ def loogle(raw: Row, index: int) -> Iterator[Row]:
         }
 
 
-def babilong(raw: Row, index: int) -> Row:
+def babilong_row(raw: Row, index: int) -> Row:
     task = raw["_split"]
     return {
         "question": f"{raw['input']}\n\n{raw['question']}\n\n{_SENTENCE}",
@@ -107,7 +107,7 @@ def babilong(raw: Row, index: int) -> Row:
     }
 
 
-def longbench(raw: Row, index: int) -> Row:
+def longbench_row(raw: Row, index: int) -> Row:
     measure, request = _LONGBENCH[raw["dataset"].removesuffix("_e")]
     question = f"\n\n{raw['input']}" if raw["input"] else ""
     return {
@@ -122,7 +122,7 @@ def longbench(raw: Row, index: int) -> Row:
     }
 
 
-def infinitebench(raw: Row, index: int) -> Row:
+def infinitebench_row(raw: Row, index: int) -> Row:
     """Map a row; for tasks with options, the right one is a text, or the text and its letter."""
     task = raw["_split"]
     measure, request = _INFINITE[task]
@@ -152,7 +152,7 @@ _HEDGEABLE = {
 def _benchmark(
     name: str, title: str, source: Source, row: RowMapper, items: int, paper: str, *traps: str
 ) -> Benchmark:
-    if row is loogle:
+    if row is loogle_rows:
         prompt, grader = "generic/short-answer", "short_answer"
     else:
         prompt, grader = "generic/default", "long_text"
@@ -168,14 +168,14 @@ def _benchmark(
         prompt=prompt,
         grader=grader,
         metric=grader,
-        metric_config={"groups": _LONGBENCH_GROUPS} if row is longbench else {},
+        metric_config={"groups": _LONGBENCH_GROUPS} if row is longbench_row else {},
         headline=_HEADLINES.get(name, ""),
         hedgeable=_HEDGEABLE.get(name, ""),
         items={"test": items} if items else {},
-        licence="Apache-2.0" if row is babilong else "MIT",
+        licence="Apache-2.0" if row is babilong_row else "MIT",
         homepage=homepage,
         citation=paper,
-        unverified=row is not loogle,
+        unverified=row is not loogle_rows,
         traps=traps,
     )
 
@@ -185,7 +185,7 @@ BENCHMARKS = (
         "loogle",
         "LooGLE: questions about texts newer than models, the public samples",
         Source(url=_LOOGLE, revision="6734382215bea3a63f055ffd7873b2967b6a2477"),
-        loogle,
+        loogle_rows,
         123,
         "arXiv:2311.04939",
         "The repository's samples: ten texts, of which five belong to each kind of question.",
@@ -199,7 +199,7 @@ BENCHMARKS = (
             config="{0k,1k,2k,4k,8k,16k,32k,64k,128k}",
             hf_split="{qa1,qa2,qa3,qa4,qa5}",
         ),
-        babilong,
+        babilong_row,
         0,
         "arXiv:2406.10149",
         "Tasks qa1 to qa5 of twenty. Each length from 0k to 128k is a subset with a score of its own; the score over "
@@ -211,7 +211,7 @@ BENCHMARKS = (
         "longbench",
         "LongBench: 21 tasks in English and Chinese",
         Source(hf="Xnhyacinth/LongBench", config=f"{{{','.join(_LONGBENCH)}}}"),
-        longbench,
+        longbench_row,
         4750,
         "arXiv:2308.14508",
         "Headline: the mean of the paper's six groups of tasks, English and Chinese together; score is over all rows.",
@@ -223,7 +223,7 @@ BENCHMARKS = (
         "infinitebench",
         "InfiniteBench: 12 tasks over 100,000 tokens",
         Source(hf="xinrongzhang2022/InfiniteBench", hf_split=f"{{{','.join(_INFINITE)}}}"),
-        infinitebench,
+        infinitebench_row,
         3946,
         "arXiv:2402.13718",
         "Each task has its own measure, that of the authors: see [Agreement](../agreement.md). Requests are ours.",

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.benchmarks.ruler.build import OPTIONS, make
+from newskills.benchmarks.ruler.build import OPTIONS, make_ruler
 
 
-def rows(split: str) -> Iterator[Row]:
+def require_setup(split: str) -> Iterator[Row]:
     """Raise ConfigError always: the rows need a tokenizer and a length, which the message asks for."""
     raise ConfigError(
         "RULER is generated for a tokenizer and a length: give --setup (a name for both), --tokenizer_path and "
@@ -24,8 +24,8 @@ BENCHMARK = Benchmark(
     category="long-context",
     title="RULER: 13 tasks in texts of any length, generated",
     aliases=("ns_ruler",),
-    generate_rows=rows,
-    build=make,
+    generate_rows=require_setup,
+    build=make_ruler,
     options=OPTIONS,
     prompt="generic/default",
     grader="ruler",

@@ -7,10 +7,10 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.benchmarks.ruler.build import OPTIONS
-from newskills.benchmarks.ruler.second import make
+from newskills.benchmarks.ruler.second import make_ruler2
 
 
-def rows(split: str) -> Iterator[Row]:
+def require_setup(split: str) -> Iterator[Row]:
     """Raise ConfigError always: the rows need a tokenizer and a length, which the message asks for."""
     raise ConfigError(
         "RULER 2 is generated for a tokenizer and a length: give --setup (a name for both), --tokenizer_path and "
@@ -24,8 +24,8 @@ BENCHMARK = Benchmark(
     name="ruler2",
     category="long-context",
     title="RULER 2: 12 tasks in texts of any length, generated",
-    generate_rows=rows,
-    build=make,
+    generate_rows=require_setup,
+    build=make_ruler2,
     options=OPTIONS,
     prompt="generic/default",
     grader="ruler2",

@@ -10,7 +10,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.lean import lean_problem, with_answers
 
 
-def joined(rows: Iterable[Row]) -> Iterator[Row]:
+def join_metadata(rows: Iterable[Row]) -> Iterator[Row]:
     """Join Lean files with their lines in `metadata.csv`."""
     lean, metadata = {}, {}
     for raw in rows:
@@ -27,7 +27,7 @@ def row(raw: Row, index: int) -> Row:
     """Return the row of the first theorem without a proof: one file holds another problem's behind its own, and one a
     second part, in whose statement the first is used."""
     name, answer = raw["theorem_name"], raw.get("answer", "").strip()
-    text, marker, _ = with_answers(raw["lean"], _answers(name, answer)).partition("sorry")
+    text, marker, _ = with_answers(raw["lean"], _answers_by_name(name, answer)).partition("sorry")
     problem = lean_problem(text + marker)
     return {
         "id": name,
@@ -42,7 +42,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def _answers(name: str, answer: str) -> dict[str, str]:
+def _answers_by_name(name: str, answer: str) -> dict[str, str]:
     """Return name → answer; three questions of one problem have their answers in a list."""
     if not answer:
         return {}
@@ -65,7 +65,7 @@ BENCHMARK = Benchmark(
             sha256="776cbb470cd9b93bccd4e0b61edddab5652dee89263592d0d1955febc83a15b7",
         ),
     ),
-    join=joined,
+    join=join_metadata,
     row=row,
     prompt="lean4/formal-proof",
     grader="lean4-proof",

@@ -10,19 +10,19 @@ from newskills.benchmarks.lean import to_prove
 _HOME = "https://raw.githubusercontent.com/Goedel-LM/Goedel-Prover-V2/refs/heads/main/dataset"
 
 
-def minif2f(raw: Row, index: int) -> Row:
+def minif2f_row(raw: Row, index: int) -> Row:
     """Return the row of a problem whose file has all in one text: header, docstring, theorem."""
     header, prefix, statement = raw["lean4_code"].partition(raw["informal_prefix"])
     if not prefix or not statement:
         raise ValueError("`lean4_code` does not hold `informal_prefix`")
-    return _problem(raw, header, statement)
+    return _problem_row(raw, header, statement)
 
 
-def mobench(raw: Row, index: int) -> Row:
-    return _problem(raw, raw["header"], raw["formal_statement"])
+def mobench_row(raw: Row, index: int) -> Row:
+    return _problem_row(raw, raw["header"], raw["formal_statement"])
 
 
-def _problem(raw: Row, header: str, statement: str) -> Row:
+def _problem_row(raw: Row, header: str, statement: str) -> Row:
     return {
         "id": raw["problem_id"],
         "name": raw["name"],
@@ -73,7 +73,7 @@ BENCHMARKS = (
         "MiniF2F: school and olympiad theorems in Lean 4",
         "minif2f",
         "47ca505cd60a503a77165e84bbf34c662f9a8c650d09fc33fb4c000179eee8f3",
-        minif2f,
+        minif2f_row,
         244,
         ("Statements corrected by the authors of Goedel-Prover; the test problems only.",),
     ),
@@ -82,7 +82,7 @@ BENCHMARKS = (
         "MathOlympiadBench: olympiad theorems in Lean 4",
         "MOBench",
         "f286b8942a7b9517be103139d2240adaeabbc1e5f195eb2817aacf9109b1bb95",
-        mobench,
+        mobench_row,
         360,
         ("Some problems come with definitions, in which the answer of the problem is given.",),
     ),

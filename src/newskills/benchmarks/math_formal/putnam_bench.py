@@ -15,7 +15,7 @@ _ANSWER = re.compile(
 )
 
 
-def joined(rows: Iterable[Row]) -> Iterator[Row]:
+def join_metadata(rows: Iterable[Row]) -> Iterator[Row]:
     """Join Lean files with what `putnam.json` says of them."""
     lean, metadata = {}, {}
     for raw in rows:
@@ -30,7 +30,7 @@ def joined(rows: Iterable[Row]) -> Iterator[Row]:
 
 def row(raw: Row, index: int) -> Row:
     text = raw["lean"]
-    answers = {name: _term(comment) for name, comment in _ANSWER.findall(text)}
+    answers = {name: _answer_term(comment) for name, comment in _ANSWER.findall(text)}
     text = _ANSWER.sub(lambda match: match[0].removesuffix(match[2]), text)
     problem = lean_problem(with_answers(text, answers))
     return {
@@ -44,7 +44,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def _term(comment: str) -> str:
+def _answer_term(comment: str) -> str:
     """Return the answer, which stands in the comment behind the placeholder."""
     lines = [line.removeprefix("--").rstrip() for line in comment.splitlines()]
     return "(" + "\n".join(lines).strip() + ")"
@@ -65,7 +65,7 @@ BENCHMARK = Benchmark(
             sha256="4db834c814c1143c434f37647c74f960b8e56e8a7129b33465d53026755a6c5f",
         ),
     ),
-    join=joined,
+    join=join_metadata,
     row=row,
     prompt="lean4/formal-proof",
     grader="lean4-proof",

@@ -16,7 +16,7 @@ _PART = re.compile(rf"{_MARK} @start ([^\n]*)\n(.*?){_MARK} @end [^\n]*", re.DOT
 _PROOF = f"{_MARK} @start proof\n"
 
 
-def joined(rows: Iterable[Row]) -> Iterator[Row]:
+def join_task_files(rows: Iterable[Row]) -> Iterator[Row]:
     """Join files of a task's folder to one row."""
     tasks: dict[str, Row] = {}
     for raw in rows:
@@ -46,7 +46,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def _parts(raw: Row) -> dict[str, str]:
+def _task_parts(raw: Row) -> dict[str, str]:
     """Return the texts between the marks of task.lean, by their names; of the imports, those of the solution."""
     return {
         part[1].strip(): part[2].strip("\n").rstrip()
@@ -54,8 +54,8 @@ def _parts(raw: Row) -> dict[str, str]:
     }
 
 
-def _task(raw: Row) -> Row:
-    parts, signature = _parts(raw), msgspec.json.decode(raw["task.json"])["signature"]
+def _task_fields(raw: Row) -> Row:
+    parts, signature = _task_parts(raw), msgspec.json.decode(raw["task.json"])["signature"]
     imports = [line for name, text in parts.items() if name.startswith("import") for line in text.splitlines()]
     wanted = [line for line in imports if line.startswith("import ") and line != "import Mathlib"]
     return {
@@ -70,12 +70,12 @@ def _task(raw: Row) -> Row:
     }
 
 
-def _head(signature: Row, suffix: str, more: str) -> str:
+def _definition_head(signature: Row, suffix: str, more: str) -> str:
     binders = " ".join(f"({each['param_name']} : {each['param_type']})" for each in signature["parameters"])
     return f"def {signature['name']}{suffix} {binders}{more} :="
 
 
-def _assumed(signature: Row) -> str:
+def _precondition_binder(signature: Row) -> str:
     names = " ".join(each["param_name"] for each in signature["parameters"])
     return f" (h_precond : {signature['name']}_precond {names})"
 
@@ -83,26 +83,27 @@ def _assumed(signature: Row) -> str:
 def code_row(raw: Row, index: int) -> Row:
     """Return a row that gives the precondition; its helpers are those of the task, and of the solution where it uses
     them."""
-    task = _task(raw)
+    task = _task_fields(raw)
     parts, signature = task.pop("parts"), task["signature"]
-    precondition = f"{_head(signature, '_precond', ' : Prop')}\n{parts['precond']}"
-    if _uses(parts["precond"] + parts["precond_aux"], parts["solution_aux"]):
+    precondition = f"{_definition_head(signature, '_precond', ' : Prop')}\n{parts['precond']}"
+    if _has_helper_names(parts["precond"] + parts["precond_aux"], parts["solution_aux"]):
         helpers = parts["solution_aux"]
     else:
         helpers = ""
     definitions = [parts.get("task_aux", ""), helpers, parts["precond_aux"], f"@[reducible, simp]\n{precondition}"]
-    head = _head(signature, "", f"{_assumed(signature)} : {signature['return_type']}")
+    head = _definition_head(signature, "", f"{_precondition_binder(signature)} : {signature['return_type']}")
     own = "" if helpers else parts["solution_aux"]
     gold = [own, parts["code_aux"], f"{head}\n{parts['code']}"]
-    return {**task, "given": _together(definitions), "head": head, "code": _together(gold)}
+    return {**task, "given": _join_parts(definitions), "head": head, "code": _join_parts(gold)}
 
 
 def spec_row(raw: Row, index: int) -> Row:
-    task = _task(raw)
+    task = _task_fields(raw)
     parts, signature = task.pop("parts"), task["signature"]
+    result = f" (result : {signature['return_type']})"
     heads = (
-        _head(signature, "_precond", " : Prop"),
-        _head(signature, "_postcond", f" (result : {signature['return_type']}){_assumed(signature)} : Prop"),
+        _definition_head(signature, "_precond", " : Prop"),
+        _definition_head(signature, "_postcond", f"{result}{_precondition_binder(signature)} : Prop"),
     )
     gold = [parts["solution_aux"], parts["precond_aux"], f"{heads[0]}\n{parts['precond']}"]
     gold += [parts["postcond_aux"], f"{heads[1]}\n{parts['postcond']}"]
@@ -110,15 +111,15 @@ def spec_row(raw: Row, index: int) -> Row:
         **task,
         "given": parts.get("task_aux", ""),
         "head": "\n\n".join(heads),
-        "specification": _together(gold),
+        "specification": _join_parts(gold),
     }
 
 
-def _together(parts: list[str]) -> str:
+def _join_parts(parts: list[str]) -> str:
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def _uses(text: str, helpers: str) -> bool:
+def _has_helper_names(text: str, helpers: str) -> bool:
     """Return whether `text` names what `helpers` defines."""
     names = re.findall(r"\b(?:def|abbrev|structure|inductive)\s+([\w'.!?]+)", helpers)
     return any(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w'])", text) for name in names)
@@ -139,7 +140,7 @@ def _benchmark(name: str, title: str, *traps: str, members: str, sha256: str, **
                 sha256=sha256,
             ),
         ),
-        join=joined,
+        join=join_task_files,
         metric="lean4-proof",
         items={"test": 189},
         licence="Apache-2.0",

@@ -3,11 +3,11 @@
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import renamed
+from newskills.benchmarks.text import rename_columns
 
 
 def row(raw: Row, index: int) -> Row:
-    return renamed(raw, question="problem", answer="expected_answer")
+    return rename_columns(raw, question="problem", answer="expected_answer")
 
 
 BENCHMARK = Benchmark(

@@ -5,13 +5,13 @@ import re
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import renamed
+from newskills.benchmarks.text import rename_columns
 
 _ANSWER_IN_QUESTION = re.compile(r"answers?:\s*", re.IGNORECASE)
 
 
 def row(raw: Row, index: int) -> Row:
-    made = renamed(raw, question="problem", answer="expected_answer")
+    made = rename_columns(raw, question="problem", answer="expected_answer")
     made["expected_answer"] = made["expected_answer"].removesuffix("solution:")
     if not made["expected_answer"]:
         made["problem"], made["expected_answer"] = _ANSWER_IN_QUESTION.split(made["problem"])

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from newskills.base.benchmark import Benchmark, Drop, Option, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.downloads.sources import BESIDE
-from newskills.benchmarks.options import one, rows_with
+from newskills.benchmarks.options import rows_with, single_value
 from newskills.benchmarks.text import number_text
 
 _NUMBER = re.compile(r"-?\d+(?:\.(\d+))?")
@@ -43,7 +43,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def rounded(raw: Row, index: int) -> Row:
+def rounded_row(raw: Row, index: int) -> Row:
     """Add to the question how many decimals the answer should have, where it is a number."""
     made = row(raw, index)
     if number := _NUMBER.fullmatch(made["expected_answer"]):
@@ -53,7 +53,7 @@ def rounded(raw: Row, index: int) -> Row:
     return made
 
 
-def sound(level: str, mapper: RowMapper, raw: Row, index: int) -> Row | Drop:
+def sound_row(level: str, mapper: RowMapper, raw: Row, index: int) -> Row | Drop:
     """Keep only rows whose numbers are on the list `level` of those that people found to be right."""
     numbers = raw[BESIDE][level]
     place = bisect_left(numbers, index)
@@ -64,21 +64,21 @@ def sound(level: str, mapper: RowMapper, raw: Row, index: int) -> Row | Drop:
     return made
 
 
-def _cleaned(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-    level = one("--cleaning", values)
+def _with_cleaning(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    level = single_value("--cleaning", values)
     if level == "none":
         return benchmark
     assert benchmark.row is not None, "this benchmark has a mapping"
     return replace(
         benchmark,
         sources=tuple(replace(source, beside=_LISTS) for source in benchmark.sources),
-        row=partial(sound, level, benchmark.row),
-        variants={name: partial(sound, level, mapper) for name, mapper in benchmark.variants.items()},
+        row=partial(sound_row, level, benchmark.row),
+        variants={name: partial(sound_row, level, mapper) for name, mapper in benchmark.variants.items()},
         items=dict.fromkeys(benchmark.items, _SOUND[level]),
     )
 
 
-def _unrounded(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+def _without_rounded_split(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
     left = tuple(source for source in benchmark.sources if source.split == "test")
     return replace(benchmark, sources=left, variants={}, items={"test": 10552})
 
@@ -92,16 +92,18 @@ BENCHMARK = Benchmark(
         Source(split="test_rounded", hf="qintongli/GSM-Plus", hf_split="test"),
     ),
     row=row,
-    variants={"test_rounded": rounded},
+    variants={"test_rounded": rounded_row},
     options={
         "cleaning": Option(
             meaning="only rows that people found to be right, by a list of NeMo-Skills",
-            apply=_cleaned,
+            apply=_with_cleaning,
             known=("none", "light", "hard"),
             usual="none",
         ),
         "categories": rows_with("subset_for_metrics", "only these ways of varying", *_WAYS),
-        "no_rounding_instructions": Option(meaning="leave out the split test_rounded", apply=_unrounded),
+        "no_rounding_instructions": Option(
+            meaning="leave out the split test_rounded", apply=_without_rounded_split
+        ),
     },
     prompt="generic/math",
     items={"test": 10552, "test_rounded": 10552},

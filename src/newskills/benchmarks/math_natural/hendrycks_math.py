@@ -5,14 +5,14 @@ from msgspec import structs
 
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import boxed
+from newskills.benchmarks.text import boxed_contents
 
 _QWEN = "https://raw.githubusercontent.com/QwenLM/Qwen2.5-Math/refs/heads/main/evaluation/data/math/"
 
 
-def gold(problem: str, solution: str) -> str:
+def gold_answer(problem: str, solution: str) -> str:
     """Return the last box of the solution, or all of its boxes where the problem asks for a list."""
-    answers = list(dict.fromkeys(boxed(solution)))
+    answers = list(dict.fromkeys(boxed_contents(solution)))
     if not answers:
         raise ValueError("the solution has no \\boxed answer")
     if "separated by comma" in problem:
@@ -24,7 +24,7 @@ def row(raw: Row, index: int) -> Row:
     level = raw["level"].removeprefix("Level ")
     return {
         "problem": raw["problem"],
-        "expected_answer": gold(raw["problem"], raw["solution"]),
+        "expected_answer": gold_answer(raw["problem"], raw["solution"]),
         "solution": raw["solution"],
         "level": int(level) if level.isdigit() else raw["level"],
         "subject": raw["type"],

@@ -9,7 +9,7 @@ from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def read_table_rows(raw: Iterable[Row]) -> Iterator[Row]:
     """Yield the rows of the file, which is one text. An answer that a late quotation mark has put into its problem is
     taken out of it."""
     (file,) = raw
@@ -46,7 +46,7 @@ BENCHMARK = Benchmark(
             sha256="275877a9d988d85278fad3a5f8a41d7f83393a60bf259531ec0a5161e6b21cf9",
         ),
     ),
-    join=joined,
+    join=read_table_rows,
     row=row,
     prompt="generic/math",
     judge=Judge(

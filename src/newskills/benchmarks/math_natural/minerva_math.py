@@ -3,14 +3,14 @@
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import boxed
+from newskills.benchmarks.text import boxed_contents
 
 
 def row(raw: Row, index: int) -> Row:
     return {
         "id": f"minerva_math-{raw['idx']}",
         "problem": raw["problem"],
-        "expected_answer": boxed(raw["solution"])[-1],
+        "expected_answer": boxed_contents(raw["solution"])[-1],
         "reference_solution": raw["solution"],
         "type": raw["type"],
     }

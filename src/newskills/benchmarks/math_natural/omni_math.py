@@ -3,11 +3,11 @@
 
 from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import renamed
+from newskills.benchmarks.text import rename_columns
 
 
 def row(raw: Row, index: int) -> Row:
-    return renamed(raw, answer="expected_answer", solution="reference_solution")
+    return rename_columns(raw, answer="expected_answer", solution="reference_solution")
 
 
 BENCHMARK = Benchmark(

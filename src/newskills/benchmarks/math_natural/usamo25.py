@@ -12,7 +12,7 @@ from newskills.base.records import Row
 _FOLDER = "data/usamo/usamo_2025"
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_marking_schemes(raw: Iterable[Row]) -> Iterator[Row]:
     """Yield each marking scheme with its problem and solution: each of these has a file, and one file has all
     schemes."""
     files = {str(PurePosixPath(row["_file"]).relative_to(_FOLDER)): row["text"] for row in raw}
@@ -46,7 +46,7 @@ BENCHMARK = Benchmark(
             sha256="b7690e8cfd0e1dd6e8ba2a59ad011dc98c0e8bee93c81eecc0c90c57da0c77dc",
         ),
     ),
-    join=joined,
+    join=join_marking_schemes,
     row=row,
     prompt="generic/proof",
     grader="",

@@ -33,7 +33,7 @@ def row(question: str, answer: str, raw: Row, index: int) -> Row:
     }
 
 
-def _cmmlu(split: str, sha256: str = "") -> Source:
+def _cmmlu_source(split: str, sha256: str = "") -> Source:
     return Source(
         split=split,
         github="haonan-li/CMMLU",
@@ -50,7 +50,7 @@ BENCHMARKS = (
         name="cmmlu",
         category="multilingual",
         title="CMMLU: Chinese multiple choice in 67 subjects",
-        sources=(_cmmlu("test"), _cmmlu("dev")),
+        sources=(_cmmlu_source("test"), _cmmlu_source("dev")),
         row=partial(row, "Question", "Answer"),
         prompt="eval/aai/mcq-4choices",
         grader="multichoice",

@@ -3,18 +3,18 @@
 
 from newskills.base.benchmark import Benchmark, RowMapper, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import choices, renamed
+from newskills.benchmarks.text import choices, rename_columns
 
 _URL = "https://raw.githubusercontent.com/QwenLM/Qwen2.5-Math/refs/heads/main/evaluation/data/"
 _COMMIT = "a45202bd16f1ec06f433442dc1152d0074773465"
 
 
-def cmath(raw: Row, index: int) -> Row:
-    made = renamed(raw, question="problem", answer="expected_answer")
+def cmath_row(raw: Row, index: int) -> Row:
+    made = rename_columns(raw, question="problem", answer="expected_answer")
     return {**made, "subset_for_metrics": f"grade {raw['grade']}"}
 
 
-def examination(raw: Row, index: int) -> Row:
+def examination_row(raw: Row, index: int) -> Row:
     """Return a row in which the letter of a choice counts as well as its value."""
     letter = raw["choice_answer"]
     kind = "choice" if letter else "free"
@@ -23,7 +23,7 @@ def examination(raw: Row, index: int) -> Row:
     return {"problem": raw["question"], "expected_answer": answer, **accepted, "subset_for_metrics": kind}
 
 
-def choice(raw: Row, index: int) -> Row:
+def choice_row(raw: Row, index: int) -> Row:
     return {
         **choices(raw["question"], [raw["options"][letter] for letter in "ABCD"]),
         "expected_answer": "".join(sorted(raw["label"].replace(" ", ""))),
@@ -31,7 +31,7 @@ def choice(raw: Row, index: int) -> Row:
     }
 
 
-def cloze(raw: Row, index: int) -> Row:
+def cloze_row(raw: Row, index: int) -> Row:
     return {
         "problem": raw["question"],
         "expected_answer": raw["answer"].replace(";", ", "),
@@ -40,7 +40,7 @@ def cloze(raw: Row, index: int) -> Row:
 
 
 def _benchmark(name: str, title: str, row: RowMapper, items: int, sha256: str, *traps: str) -> Benchmark:
-    if row is choice:
+    if row is choice_row:
         prompt, grader, metric, chance = "generic/general-boxed", "option_set", "multichoice", 0.25
     else:
         prompt, grader, metric, chance = "generic/math", "math", "math", 0.0
@@ -56,7 +56,7 @@ def _benchmark(name: str, title: str, row: RowMapper, items: int, sha256: str, *
         items={"test": items},
         licence="unstated (examination problems)",
         homepage="https://github.com/QwenLM/Qwen2.5-Math",
-        citation="arXiv:2306.16636" if row is cmath else "arXiv:2409.12122",
+        citation="arXiv:2306.16636" if row is cmath_row else "arXiv:2409.12122",
         chance=chance,
         traps=("The problems are Chinese, the instruction is English.", *traps),
     )
@@ -67,14 +67,14 @@ BENCHMARKS = (
     _benchmark(
         "cmath",
         "CMATH: Chinese elementary school mathematics",
-        cmath,
+        cmath_row,
         600,
         "e2ceabf05d10b37f207eaebbe8db24dbfc961e1a4f07337d2fc4db42a7f44fdb",
     ),
     _benchmark(
         "cn_middle_school",
         "Chinese middle school examinations of 2024",
-        examination,
+        examination_row,
         101,
         "d768b866b72ecd1ddcaa84acb56d7bd70d759fbb2cdb0c2bc63f1e5befdb58d6",
         _LETTER_OR_VALUE,
@@ -82,7 +82,7 @@ BENCHMARKS = (
     _benchmark(
         "gaokao2024_mix",
         "Gaokao 2024: choices and free answers",
-        examination,
+        examination_row,
         91,
         "d00cf32da2252408cb7abd49e8e13adcb801dc08e74a9bd57d1df92c0416935c",
         _LETTER_OR_VALUE,
@@ -91,7 +91,7 @@ BENCHMARKS = (
     _benchmark(
         "gaokao_math_qa",
         "Gaokao mathematics: choices",
-        choice,
+        choice_row,
         351,
         "4717f8ab70130e277da9056261e3d63f1f6b062049b97b2d204299917da656fb",
         "Some questions have several right options: all must be named, and no other.",
@@ -99,7 +99,7 @@ BENCHMARKS = (
     _benchmark(
         "gaokao_math_cloze",
         "Gaokao mathematics: blanks to fill",
-        cloze,
+        cloze_row,
         118,
         "088675c147794970a3ed25c7147a3bbc59715d6813837d5f483f46dcb1b5008d",
         "Answers to several blanks must be in their order.",

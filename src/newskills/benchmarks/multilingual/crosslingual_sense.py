@@ -26,7 +26,7 @@ _WINOGRAD = ("en", "fr", "jp", "pt", "ru", "zh")
 _ASKED = {"cause": ("the cause", 0), "effect": ("the effect", 1)}
 
 
-def xcopa(raw: Row, index: int) -> Row:
+def xcopa_row(raw: Row, index: int) -> Row:
     language, label = raw["_config"], int(raw["label"])
     options = [raw["choice1"], raw["choice2"]]
     if label not in (0, 1):
@@ -42,7 +42,7 @@ def xcopa(raw: Row, index: int) -> Row:
     }
 
 
-def xwinograd(raw: Row, index: int) -> Row:
+def xwinograd_row(raw: Row, index: int) -> Row:
     before, blank, after = raw["sentence"].partition("_")
     options, right = [raw["option1"], raw["option2"]], int(raw["answer"]) - 1
     if not blank or right not in (0, 1):
@@ -63,7 +63,7 @@ BENCHMARKS = (
         category="multilingual",
         title="XCOPA: plausible causes and effects in eleven languages",
         sources=(Source(hf="cambridgeltl/xcopa", config=f"{{{','.join(_CONNECTORS)}}}"),),
-        row=xcopa,
+        row=xcopa_row,
         options={"languages": sources_with("config", "only these languages", *_CONNECTORS, usual="all")},
         prompt="generic/mcq",
         grader="multichoice",
@@ -81,7 +81,7 @@ BENCHMARKS = (
         category="multilingual",
         title="XWinograd: what fills the blank, in six languages",
         sources=(Source(hf="Muennighoff/xwinograd", config=f"{{{','.join(_WINOGRAD)}}}"),),
-        row=xwinograd,
+        row=xwinograd_row,
         options={"languages": sources_with("config", "only these languages", *_WINOGRAD, usual="all")},
         prompt="generic/mcq",
         grader="multichoice",

@@ -24,7 +24,7 @@ _KMMLU = (
 )
 
 
-def asked(question: str, options: Sequence[str], right: int, subject: str = "") -> Row:
+def choice_fields(question: str, options: Sequence[str], right: int, subject: str = "") -> Row:
     """Return a question with options; `right`: 1 for the first option."""
     if not 1 <= right <= len(options):
         raise ValueError(f"the answer is option {right} of {len(options)}")
@@ -38,25 +38,27 @@ def asked(question: str, options: Sequence[str], right: int, subject: str = "") 
     }
 
 
-def kmmlu(raw: Row, index: int) -> Row:
+def kmmlu_row(raw: Row, index: int) -> Row:
     options = [raw[letter] for letter in "ABCD"]
-    return asked(raw["question"], options, int(raw["answer"]), raw["Category"])
+    return choice_fields(raw["question"], options, int(raw["answer"]), raw["Category"])
 
 
-def listed(raw: Row, index: int) -> Row:
+def licence_exam_row(raw: Row, index: int) -> Row:
     """Return the row of a question whose solution is a number from 1 or a letter."""
     raw_answer = str(raw["solution"]).strip()
     right = int(raw_answer) if raw_answer.isdigit() else "ABCDE".index(raw_answer.upper()) + 1
-    return asked(raw["question"], raw["options"], right, str(raw.get("license_name") or raw.get("category") or ""))
+    subject = str(raw.get("license_name") or raw.get("category") or "")
+    return choice_fields(raw["question"], raw["options"], right, subject)
 
 
-def medicine(raw: Row, index: int) -> Row:
+def medicine_row(raw: Row, index: int) -> Row:
     options = [raw[letter] for letter in "ABCDE"]
-    return asked(raw["question"], options, int(raw["answer"]), raw.get("_config", ""))
+    return choice_fields(raw["question"], options, int(raw["answer"]), raw.get("_config", ""))
 
 
-def click(raw: Row, index: int) -> Row:
-    fields = asked(raw["question"], raw["choices"], raw["choices"].index(raw["answer"]) + 1, raw["category"])
+def click_row(raw: Row, index: int) -> Row:
+    right = raw["choices"].index(raw["answer"]) + 1
+    fields = choice_fields(raw["question"], raw["choices"], right, raw["category"])
     passage = f"{raw['paragraph']}\n\n" if raw.get("paragraph") else ""
     return {**fields, "problem": passage + fields["problem"]}
 
@@ -64,7 +66,7 @@ def click(raw: Row, index: int) -> Row:
 def _benchmark(
     name: str, title: str, source: Source, row: RowMapper, items: int, licence: str, paper: str
 ) -> Benchmark:
-    options = 4 if row is kmmlu or name == "kmmlu-redux" else 5
+    options = 4 if row is kmmlu_row or name == "kmmlu-redux" else 5
     return Benchmark(
         name=name,
         category="multilingual",
@@ -92,7 +94,7 @@ BENCHMARKS = (
             url=f"https://huggingface.co/datasets/HAERAE-HUB/KMMLU/resolve/main/data/{{{_KMMLU}}}-test.csv",
             format="csv",
         ),
-        kmmlu,
+        kmmlu_row,
         35030,
         "CC-BY-ND-4.0",
         "arXiv:2402.11548",
@@ -101,7 +103,7 @@ BENCHMARKS = (
         "kmmlu-pro",
         "KMMLU-Pro: Korean professional licences",
         Source(hf="LGAI-EXAONE/KMMLU-Pro"),
-        listed,
+        licence_exam_row,
         2822,
         "CC-BY-NC-ND-4.0",
         "arXiv:2507.08924",
@@ -110,7 +112,7 @@ BENCHMARKS = (
         "kmmlu-redux",
         "KMMLU-Redux: KMMLU without its errors",
         Source(hf="LGAI-EXAONE/KMMLU-Redux"),
-        listed,
+        licence_exam_row,
         2587,
         "CC-BY-NC-ND-4.0",
         "arXiv:2507.08924",
@@ -119,7 +121,7 @@ BENCHMARKS = (
         "kormedmcqa",
         "KorMedMCQA: Korean examinations for health professions",
         Source(hf="sean0042/KorMedMCQA", config="{dentist,doctor,nurse,pharm}"),
-        medicine,
+        medicine_row,
         0,
         "CC-BY-NC-2.0",
         "arXiv:2403.01469",
@@ -128,7 +130,7 @@ BENCHMARKS = (
         "click",
         "CLIcK: Korean culture and language",
         Source(hf="EunsuKim/CLIcK", hf_split="train"),
-        click,
+        click_row,
         1995,
         "unstated",
         "arXiv:2403.06412",

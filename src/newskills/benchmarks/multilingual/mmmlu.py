@@ -30,7 +30,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def _english(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+def _with_english(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
     sources = tuple(replace(source, url=source.url.replace("}", ",mmlu}")) for source in benchmark.sources)
     return replace(benchmark, sources=sources, items={})
 
@@ -45,7 +45,7 @@ BENCHMARK = Benchmark(
     row=row,
     options={
         "languages": sources_with("url", "only these languages", *_LANGUAGES, form="mmlu_{}", usual="all"),
-        "include_english": Option(meaning="the English original, too", apply=_english),
+        "include_english": Option(meaning="the English original, too", apply=_with_english),
     },
     prompt="eval/aai/mcq-4choices",
     grader="multichoice",

@@ -6,7 +6,7 @@ from functools import partial
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.code.livecodebench import released
+from newskills.benchmarks.code.livecodebench import release_address
 from newskills.benchmarks.code.livecodebench import row as code
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices
@@ -22,28 +22,28 @@ _BOXED = {
 }
 
 
-def _language(raw: Row) -> Row:
+def _language_fields(raw: Row) -> Row:
     language = raw["_split"]
     return {"subset_for_metrics": language, "target_language": language}
 
 
-def aime(raw: Row, index: int) -> Row:
+def aime_row(raw: Row, index: int) -> Row:
     return {
         "question": f"{_BOXED[raw['_split']]}\n\n{raw['problem']}",
         "problem": raw["problem"],
         "expected_answer": str(raw["expected_answer"]),
-        **_language(raw),
+        **_language_fields(raw),
     }
 
 
-def gpqa(raw: Row, index: int) -> Row:
+def gpqa_row(raw: Row, index: int) -> Row:
     if raw["expected_answer"] not in ("A", "B", "C", "D"):
         raise ValueError(f"the answer is {raw['expected_answer']!r}, A to D is expected")
     return {
         "question": raw["problem"],
         **choices(raw["problem"], [raw[letter] for letter in "ABCD"]),
         "expected_answer": raw["expected_answer"],
-        **_language(raw),
+        **_language_fields(raw),
     }
 
 
@@ -58,8 +58,8 @@ def with_tests(raw: Iterable[Row]) -> Iterator[Row]:
                 yield {**row, "question_content": other["question"], "_split": other["_split"]}
 
 
-def livecodebench(release: str, raw: Row, index: int) -> Row:
-    made, language = code(raw, index), _language(raw)
+def livecodebench_row(release: str, raw: Row, index: int) -> Row:
+    made, language = code(raw, index), _language_fields(raw)
     return {
         **made,
         "id": f"{language['target_language']}-{made['id']}",
@@ -69,13 +69,13 @@ def livecodebench(release: str, raw: Row, index: int) -> Row:
     }
 
 
-def _aime(year: int) -> Benchmark:
+def _aime_benchmark(year: int) -> Benchmark:
     return Benchmark(
         name=f"aime{year}-x",
         category="multilingual",
         title=f"AIME 20{year} in four languages",
         sources=(Source(hf=f"{_HUB}AIME{year}", hf_split=_LANGUAGES),),
-        row=aime,
+        row=aime_row,
         options=_CHOICE,
         prompt="generic/default",
         grader="math_multilingual",
@@ -99,11 +99,11 @@ BENCHMARKS = (
                 hf=f"{_HUB}LCB",
                 config=release,
                 hf_split=_LANGUAGES,
-                url=released(release),
+                url=release_address(release),
             )
             for release in ("v5", "v6")
         ),
-        variants={f"test_{release}_2407_2503": partial(livecodebench, release) for release in ("v5", "v6")},
+        variants={f"test_{release}_2407_2503": partial(livecodebench_row, release) for release in ("v5", "v6")},
         join=with_tests,
         options=_CHOICE,
         prompt="eval/livecodebench/default_reasoning",
@@ -120,14 +120,14 @@ BENCHMARKS = (
             "The tests come from LiveCodeBench: its files are downloaded, too.",
         ),
     ),
-    _aime(24),
-    _aime(25),
+    _aime_benchmark(24),
+    _aime_benchmark(25),
     Benchmark(
         name="gpqa-x",
         category="multilingual",
         title="GPQA Diamond in four languages",
         sources=(Source(split="diamond", hf=f"{_HUB}GPQA", hf_split=_LANGUAGES),),
-        row=gpqa,
+        row=gpqa_row,
         options=_CHOICE,
         prompt="eval/aai/mcq-4choices",
         grader="multichoice_multilingual",

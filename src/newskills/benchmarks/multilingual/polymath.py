@@ -48,7 +48,7 @@ def row(language: str, raw: Row, index: int) -> Row:
     }
 
 
-def _chosen(language: str, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark | None:
+def _keep_language(language: str, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark | None:
     if language in values:
         return benchmark
     return None
@@ -63,7 +63,10 @@ def _benchmark(language: str) -> Benchmark:
         row=partial(row, language),
         options={
             "languages": Option(
-                meaning="only these languages", apply=partial(_chosen, language), known=tuple(_ENDING), usual="all"
+                meaning="only these languages",
+                apply=partial(_keep_language, language),
+                known=tuple(_ENDING),
+                usual="all",
             )
         },
         prompt="generic/default",

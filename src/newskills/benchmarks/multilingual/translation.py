@@ -54,7 +54,7 @@ _WMT = "https://raw.githubusercontent.com/wmt-conference/wmt24-news-systems/main
 _WMT_PAIRS = ("cs-uk", "en-de", "en-es", "en-ja", "en-zh", "ja-zh")
 
 
-def pair(source: str, target: str, texts: tuple[str, str], target_name: str = "") -> Row:
+def segment_fields(source: str, target: str, texts: tuple[str, str], target_name: str = "") -> Row:
     """Return the fields of a segment; `texts`: in the source's and the target's language."""
     return {
         "source": texts[0],
@@ -94,29 +94,29 @@ def wmt_pairs(raw: Iterable[Row]) -> Iterator[Row]:
             yield {"pair": name, "number": number, "texts": texts}
 
 
-def joined(raw: Row, index: int) -> Row:
+def flores_row(raw: Row, index: int) -> Row:
     source, target = raw["pair"].split("-")
-    return {"id": f"{raw['pair']}-{raw['number']}", **pair(source, target, tuple(raw["texts"]))}
+    return {"id": f"{raw['pair']}-{raw['number']}", **segment_fields(source, target, tuple(raw["texts"]))}
 
 
-def wmt24pp(raw: Row, index: int) -> Row:
+def wmt24pp_row(raw: Row, index: int) -> Row:
     lp = raw["lp"] if "lp" in raw else raw["_config"]
     place = lp.partition("-")[2]
     return {
         "id": f"{lp}-{raw.get('segment_id', index)}",
-        **pair("en", place, (raw["source"], raw["target"]), _PLACES.get(place) or _named(place)),
+        **segment_fields("en", place, (raw["source"], raw["target"]), _PLACES.get(place) or _language_name(place)),
         "domain": raw.get("domain"),
         "is_bad_source": raw.get("is_bad_source"),
     }
 
 
-def _flores(which: str, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+def _with_flores_languages(which: str, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
     join = benchmark.join
     keywords = join.keywords if isinstance(join, partial) else {}
     return replace(benchmark, join=partial(flores_pairs, **{**keywords, which: values}), items={})
 
 
-def _named(place: str) -> str:
+def _language_name(place: str) -> str:
     """Return the name of a language: `pl_PL` → Polish (PL), where it has a name here; else as it stands."""
     language, _, country = place.partition("_")
     if language in _NAMES:
@@ -141,11 +141,11 @@ BENCHMARKS = (
             ),
         ),
         join=flores_pairs,
-        row=joined,
+        row=flores_row,
         options={
             f"{side}_languages": Option(
                 meaning=f"only {word} these languages",
-                apply=partial(_flores, f"{side}s"),
+                apply=partial(_with_flores_languages, f"{side}s"),
                 known=tuple(_FLORES.values()),
                 usual="all",
             )
@@ -171,7 +171,7 @@ BENCHMARKS = (
         sources=(
             Source(hf="google/wmt24pp", config="{en-de_DE,en-es_MX,en-fr_FR,en-it_IT,en-ja_JP}", hf_split="train"),
         ),
-        row=wmt24pp,
+        row=wmt24pp_row,
         options={
             "target_languages": sources_with(
                 "config",
@@ -204,7 +204,7 @@ BENCHMARKS = (
             ),
         ),
         join=wmt_pairs,
-        row=joined,
+        row=flores_row,
         prompt="multilingual/segment-translation",
         grader="translation",
         metric="translation",

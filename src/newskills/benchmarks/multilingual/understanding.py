@@ -8,7 +8,7 @@ Global PIQA (arXiv:2510.24081).
 from newskills.base.benchmark import Benchmark, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import sources_with
-from newskills.benchmarks.reasoning.nli import THREE, related
+from newskills.benchmarks.reasoning.nli import THREE, nli_fields
 from newskills.benchmarks.text import choices, yes_no
 
 _BELEBELE = (
@@ -30,7 +30,7 @@ _PIQA = (
 )
 
 
-def belebele(raw: Row, index: int) -> Row:
+def belebele_row(raw: Row, index: int) -> Row:
     right = int(raw["correct_answer_num"])
     options = [raw[f"mc_answer{place}"] for place in range(1, 5)]
     return {
@@ -40,19 +40,19 @@ def belebele(raw: Row, index: int) -> Row:
     }
 
 
-def xnli(raw: Row, index: int) -> Row:
-    fields = related(raw["premise"], raw["hypothesis"], THREE, int(raw["label"]))
+def xnli_row(raw: Row, index: int) -> Row:
+    fields = nli_fields(raw["premise"], raw["hypothesis"], THREE, int(raw["label"]))
     return {**fields, "subset_for_metrics": raw["_config"]}
 
 
-def paws(raw: Row, index: int) -> Row:
+def paws_row(raw: Row, index: int) -> Row:
     question = (
         f"Do these two sentences say the same?\n\nSentence 1: {raw['sentence1']}\nSentence 2: {raw['sentence2']}"
     )
     return {**yes_no(question, int(raw["label"]) == 1), "subset_for_metrics": raw["_config"]}
 
 
-def storycloze(raw: Row, index: int) -> Row:
+def storycloze_row(raw: Row, index: int) -> Row:
     story = " ".join(raw[f"input_sentence_{place}"] for place in range(1, 5))
     right = int(raw["answer_right_ending"])
     return {
@@ -62,7 +62,7 @@ def storycloze(raw: Row, index: int) -> Row:
     }
 
 
-def piqa(raw: Row, index: int) -> Row:
+def piqa_row(raw: Row, index: int) -> Row:
     return {
         **choices(f"{raw['prompt']}\n\nWhich continuation is right?", [raw["solution0"], raw["solution1"]]),
         "question": raw["prompt"],
@@ -74,8 +74,8 @@ def piqa(raw: Row, index: int) -> Row:
 def _benchmark(
     name: str, title: str, source: Source, row: RowMapper, items: int, licence: str, paper: str
 ) -> Benchmark:
-    prompts: dict[RowMapper, str] = {xnli: "generic/nli", paws: "generic/yes-no"}
-    chances: dict[RowMapper, float] = {belebele: 0.25, xnli: 1 / 3}
+    prompts: dict[RowMapper, str] = {xnli_row: "generic/nli", paws_row: "generic/yes-no"}
+    chances: dict[RowMapper, float] = {belebele_row: 0.25, xnli_row: 1 / 3}
     return Benchmark(
         name=name,
         category="multilingual",
@@ -106,7 +106,7 @@ BENCHMARKS = (
         "belebele",
         "Belebele: reading in 122 languages and scripts",
         Source(hf="facebook/belebele", config=f"{{{_BELEBELE}}}"),
-        belebele,
+        belebele_row,
         900 * 122,
         "CC-BY-SA-4.0",
         "arXiv:2308.16884",
@@ -115,7 +115,7 @@ BENCHMARKS = (
         "xnli",
         "XNLI: what follows, in 15 languages",
         Source(hf="facebook/xnli", config="{ar,bg,de,el,en,es,fr,hi,ru,sw,th,tr,ur,vi,zh}"),
-        xnli,
+        xnli_row,
         15 * 5010,
         "CC-BY-NC-4.0",
         "arXiv:1809.05053",
@@ -124,7 +124,7 @@ BENCHMARKS = (
         "paws-x",
         "PAWS-X: whether two sentences say the same, in seven languages",
         Source(hf="google-research-datasets/paws-x", config="{de,en,es,fr,ja,ko,zh}"),
-        paws,
+        paws_row,
         7 * 2000,
         "free for any purpose",
         "arXiv:1908.11828",
@@ -133,7 +133,7 @@ BENCHMARKS = (
         "xstorycloze",
         "XStoryCloze: endings of stories in eleven languages",
         Source(split="eval", hf="juletxara/xstory_cloze", config="{ar,en,es,eu,hi,id,my,ru,sw,te,zh}"),
-        storycloze,
+        storycloze_row,
         11 * 1511,
         "CC-BY-SA-4.0",
         "arXiv:2112.10668",
@@ -142,7 +142,7 @@ BENCHMARKS = (
         "global_piqa",
         "Global PIQA: everyday physics by people of many places",
         Source(hf="mrlbenchmarks/global-piqa-nonparallel", config=f"{{{_PIQA}}}"),
-        piqa,
+        piqa_row,
         0,
         "CC-BY-SA-4.0",
         "arXiv:2510.24081",

@@ -9,17 +9,17 @@ from newskills.base.records import Row
 Grid = Sequence[Sequence[int]]
 
 
-def drawn(grid: Grid) -> str:
+def format_grid(grid: Grid) -> str:
     return "\n".join(" ".join(map(str, cells)) for cells in grid)
 
 
 def row(raw: Row, index: int) -> Row:
     parts = [
-        f"Example {number}\nInput:\n{drawn(pair['input'])}\nOutput:\n{drawn(pair['output'])}"
+        f"Example {number}\nInput:\n{format_grid(pair['input'])}\nOutput:\n{format_grid(pair['output'])}"
         for number, pair in enumerate(raw["train"], 1)
     ]
     numbers = range(1, len(raw["test"]) + 1)
-    parts += [f"Input {number} to solve:\n{drawn(raw['test'][number - 1]['input'])}" for number in numbers]
+    parts += [f"Input {number} to solve:\n{format_grid(raw['test'][number - 1]['input'])}" for number in numbers]
     return {
         "id": raw["_file"].rpartition("/")[2].removesuffix(".json"),
         "problem": "\n\n".join(parts),

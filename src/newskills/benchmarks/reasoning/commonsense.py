@@ -18,23 +18,23 @@ _MARKUP = re.compile(r"\[[^\[\]]*\]")
 _WHICH_ENDING = "Which ending fits best?"
 
 
-def chosen(question: str, options: Sequence[str], right: int) -> Row:
+def choice_fields(question: str, options: Sequence[str], right: int) -> Row:
     if not 0 <= right < len(options):
         raise ValueError(f"the label is {right}, and there are {len(options)} options")
     return {"expected_answer": "ABCDE"[right], **choices(question, options)}
 
 
-def clean(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Remove the mark-up that WikiHow's texts have in brackets."""
     return " ".join(_MARKUP.sub("", text.replace(" [title]", ".")).split())
 
 
-def hellaswag(raw: Row, index: int) -> Row:
-    endings = [clean(ending) for ending in raw["endings"]]
-    text = clean(f"{raw['activity_label']}: {raw['ctx_a']} {raw['ctx_b'].capitalize()}")
+def hellaswag_row(raw: Row, index: int) -> Row:
+    endings = [strip_markup(ending) for ending in raw["endings"]]
+    text = strip_markup(f"{raw['activity_label']}: {raw['ctx_a']} {raw['ctx_b'].capitalize()}")
     return {
         "id": f"hellaswag-{index}",
-        **chosen(f"{text}\n\n{_WHICH_ENDING}", endings, int(raw["label"])),
+        **choice_fields(f"{text}\n\n{_WHICH_ENDING}", endings, int(raw["label"])),
         "activity": raw["activity_label"],
         "subset_for_metrics": "wikihow" if "[header]" in raw["ctx"] else "activitynet",
         "context": text,
@@ -42,19 +42,19 @@ def hellaswag(raw: Row, index: int) -> Row:
     }
 
 
-def swag(raw: Row, index: int) -> Row:
+def swag_row(raw: Row, index: int) -> Row:
     endings = [raw[f"ending{place}"] for place in range(4)]
     return {
-        **chosen(f"{raw['startphrase']} …\n\n{_WHICH_ENDING}", endings, int(raw["label"])),
+        **choice_fields(f"{raw['startphrase']} …\n\n{_WHICH_ENDING}", endings, int(raw["label"])),
         "context": raw["startphrase"],
         "continuations": [f" {ending}" for ending in endings],
     }
 
 
-def piqa(raw: Row, index: int) -> Row:
+def piqa_row(raw: Row, index: int) -> Row:
     solutions = [raw["sol1"], raw["sol2"]]
     return {
-        **chosen(f"Goal: {raw['goal']}\n\nWhich way reaches it?", solutions, int(raw["label"])),
+        **choice_fields(f"Goal: {raw['goal']}\n\nWhich way reaches it?", solutions, int(raw["label"])),
         "context": f"Question: {raw['goal']}\nAnswer:",
         "continuations": [f" {solution}" for solution in solutions],
     }
@@ -63,43 +63,45 @@ def piqa(raw: Row, index: int) -> Row:
 def social_iqa(raw: Row, index: int) -> Row:
     answers = [raw["answerA"], raw["answerB"], raw["answerC"]]
     return {
-        **chosen(f"{raw['context']}\n\n{raw['question']}", answers, int(raw["label"]) - 1),
+        **choice_fields(f"{raw['context']}\n\n{raw['question']}", answers, int(raw["label"]) - 1),
         "context": f"{raw['context']} {raw['question']}",
         "continuations": [f" {answer}" for answer in answers],
     }
 
 
-def copa(raw: Row, index: int) -> Row:
+def copa_row(raw: Row, index: int) -> Row:
     request, link = {"cause": ("the cause", "because"), "effect": ("the effect", "therefore")}[raw["question"]]
     options = [raw["choice1"], raw["choice2"]]
     return {
-        **chosen(f"{raw['premise']}\n\nWhat was {request} of this?", options, int(raw["label"])),
+        **choice_fields(f"{raw['premise']}\n\nWhat was {request} of this?", options, int(raw["label"])),
         "subset_for_metrics": raw["question"],
         "context": f"{raw['premise'].rstrip(' .')} {link}",
         "continuations": [f" {option[:1].lower()}{option[1:]}" for option in options],
     }
 
 
-def winogrande(raw: Row, index: int) -> Row:
+def winogrande_row(raw: Row, index: int) -> Row:
     before, blank, after = raw["sentence"].partition("_")
     if not blank:
         raise ValueError("the sentence has no blank '_'")
     options = [raw["option1"], raw["option2"]]
     return {
-        **chosen(f"{raw['sentence']}\n\nWhat belongs into the blank?", options, int(raw["answer"]) - 1),
+        **choice_fields(f"{raw['sentence']}\n\nWhat belongs into the blank?", options, int(raw["answer"]) - 1),
         "context": [before + option for option in options],
         "continuations": [f" {after.strip()}"] * 2,
     }
 
 
-def wsc273(raw: Row, index: int) -> Row:
+def wsc273_row(raw: Row, index: int) -> Row:
     text, pronoun, at = raw["text"], raw["pronoun"], int(raw["pronoun_loc"])
     if text[at : at + len(pronoun)] != pronoun:
         raise ValueError(f"'{pronoun}' does not stand at {at}")
     marked = f"{text[:at]}*{pronoun}*{text[at + len(pronoun) :]}"
     options = list(raw["options"])
     return {
-        **chosen(f"{marked}\n\nWhat does the marked word *{pronoun}* stand for?", options, int(raw["label"])),
+        **choice_fields(
+            f"{marked}\n\nWhat does the marked word *{pronoun}* stand for?", options, int(raw["label"])
+        ),
         "context": [text[:at] + option for option in options],
         "continuations": [f" {text[at + len(pronoun) :].strip()}"] * 2,
     }
@@ -147,7 +149,7 @@ BENCHMARKS = (
     _benchmark(
         "hellaswag",
         "HellaSwag: which ending follows",
-        hellaswag,
+        hellaswag_row,
         _source("Rowan/hellaswag"),
         items=10042,
         options=4,
@@ -158,7 +160,7 @@ BENCHMARKS = (
     _benchmark(
         "swag",
         "SWAG: which event comes next",
-        swag,
+        swag_row,
         _source("allenai/swag", "regular"),
         items=20006,
         options=4,
@@ -168,7 +170,7 @@ BENCHMARKS = (
     _benchmark(
         "piqa",
         "PIQA: physical common sense",
-        piqa,
+        piqa_row,
         _source("baber/piqa"),
         items=1838,
         options=2,
@@ -189,7 +191,7 @@ BENCHMARKS = (
     _benchmark(
         "copa",
         "COPA: plausible causes and effects",
-        copa,
+        copa_row,
         _source("aps/super_glue", "copa"),
         items=100,
         options=2,
@@ -199,7 +201,7 @@ BENCHMARKS = (
     _benchmark(
         "winogrande",
         "WinoGrande: who or what fills the blank",
-        winogrande,
+        winogrande_row,
         _source("allenai/winogrande", "winogrande_xl"),
         items=1267,
         options=2,
@@ -210,7 +212,7 @@ BENCHMARKS = (
     _benchmark(
         "wsc273",
         "Winograd schemas: what a pronoun stands for",
-        wsc273,
+        wsc273_row,
         _source("lighteval/winograd_wsc", "wsc273", "test"),
         items=273,
         options=2,

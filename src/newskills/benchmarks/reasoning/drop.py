@@ -5,7 +5,7 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
-def spans(answer: Row) -> list[str]:
+def answer_spans(answer: Row) -> list[str]:
     """Return the spans of an answer, which is a number, or several spans, or a date."""
     if str(answer["number"]).strip():
         return [str(answer["number"])]
@@ -17,7 +17,7 @@ def spans(answer: Row) -> list[str]:
     return []
 
 
-def validated(answers: Row | list[Row]) -> list[Row]:
+def validated_answers(answers: Row | list[Row]) -> list[Row]:
     """Return the answers of further people: a list, or columns as parquet has them."""
     if isinstance(answers, list):
         return answers
@@ -25,7 +25,9 @@ def validated(answers: Row | list[Row]) -> list[Row]:
 
 
 def row(raw: Row, index: int) -> Row:
-    spans_of_answers = [spans(answer) for answer in (raw["answer"], *validated(raw["validated_answers"]))]
+    spans_of_answers = [
+        answer_spans(answer) for answer in (raw["answer"], *validated_answers(raw["validated_answers"]))
+    ]
     accepted = [
         list(accepted_spans) for accepted_spans in dict.fromkeys(map(tuple, spans_of_answers)) if accepted_spans
     ]

@@ -7,7 +7,7 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_rules(raw: Iterable[Row]) -> Iterator[Row]:
     """Join each sample with the text of its rule."""
     samples: list[Row] = []
     rules: dict[tuple[str, str], str] = {}
@@ -47,7 +47,7 @@ BENCHMARK = Benchmark(
             sha256="8f5a47e6ae1f274324fd40786600bcf0012947ed39ee0ae123327c07e1429acf",
         ),
     ),
-    join=joined,
+    join=join_rules,
     row=row,
     prompt="generic/general-boxed",
     grader="new_rules",

@@ -100,7 +100,7 @@ _MEASURES = {
 _FIELD = re.compile(r"\{\{(.+?)\}\}")
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_prompts(raw: Iterable[Row]) -> Iterator[Row]:
     """Yield rows of the tasks, each with the prompt of its task, which come first."""
     prompts: dict[str, str] = {}
     for row in raw:
@@ -123,7 +123,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def rule(raw: Row, index: int) -> Row:
+def rule_row(raw: Row, index: int) -> Row:
     return {
         "id": f"rule_qa-{raw['index']}",
         "question": raw["text"],
@@ -150,7 +150,7 @@ _HEDGEABLE = {
 }
 
 
-def _configs(tasks: str) -> str:
+def _config_list(tasks: str) -> str:
     r"""Put tasks in braces; a comma within a name is written `\,`."""
     names = (task.replace(",", r"\,") for task in tasks.split())
     return f"{{{','.join(names)}}}"
@@ -168,10 +168,10 @@ def _benchmark(kind: str, tasks: str) -> Benchmark:
                 members="tasks/*/base_prompt.txt",
                 format="text",
                 hf="nguha/legalbench",
-                config=_configs(tasks),
+                config=_config_list(tasks),
             ),
         ),
-        join=joined,
+        join=join_prompts,
         row=row,
         prompt="eval/next-entry",
         grader="legalbench",
@@ -197,7 +197,7 @@ BENCHMARKS = (
         category="reasoning",
         title="LegalBench: rules in words",
         sources=(Source(hf="nguha/legalbench", config="rule_qa"),),
-        row=rule,
+        row=rule_row,
         prompt="generic/default",
         grader="",
         judge=Judge(prompt="judge/general-judge"),

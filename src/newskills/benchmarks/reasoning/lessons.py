@@ -14,7 +14,7 @@ _WAYS = {"ascending": False, "descending": True}
 FORM = "Reply with nothing but the numbers, separated by commas."
 
 
-def sorting(split: str) -> list[Row]:
+def sorting_rows(split: str) -> list[Row]:
     """Draw four different numbers below 100, to be put in order."""
     seen: set[str] = set()
     made: dict[str, list[Row]] = {}
@@ -22,15 +22,15 @@ def sorting(split: str) -> list[Row]:
         draw, rows = random.Random(f"sorting-{name}"), made.setdefault(name, [])  # noqa: S311 - no secret
         while len(rows) < count:
             numbers, way = draw.sample(range(100), 4), draw.choice(list(_WAYS))
-            question = f"Sort these numbers in {way} order: {_listed(numbers)}. {FORM}"
+            question = f"Sort these numbers in {way} order: {_join_numbers(numbers)}. {FORM}"
             if question not in seen:
                 seen.add(question)
-                answer = _listed(sorted(numbers, reverse=_WAYS[way]))
+                answer = _join_numbers(sorted(numbers, reverse=_WAYS[way]))
                 rows.append({"id": f"{name}-{len(rows)}", "question": question, "expected_answer": answer})
     return made[split]
 
 
-def _listed(numbers: list[int]) -> str:
+def _join_numbers(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
@@ -38,7 +38,7 @@ BENCHMARK = Benchmark(
     name="sorting-lesson",
     category="reasoning",
     title="Sort four numbers (made here, to be learnt)",
-    generate_rows=sorting,
+    generate_rows=sorting_rows,
     prompt="generic/default",
     grader="exact",
     items=_ITEMS,

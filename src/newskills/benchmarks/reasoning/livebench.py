@@ -19,10 +19,10 @@ def row(raw: Row, index: int) -> Row | Drop:
     """Keep the current questions: those that were never removed. The others are in the split `all`."""
     if raw["livebench_removal_date"]:
         return Drop("removed from the current release")
-    return every(raw, index)
+    return any_category_row(raw, index)
 
 
-def every(raw: Row, index: int) -> Row:
+def any_category_row(raw: Row, index: int) -> Row:
     if len(raw["turns"]) != 1:
         raise ValueError(f"{len(raw['turns'])} turns; one is expected")
     truth = raw.get("ground_truth")
@@ -49,7 +49,7 @@ def every(raw: Row, index: int) -> Row:
     }
 
 
-def sources(members: str, sha256: str) -> tuple[Source, Source]:
+def question_sources(members: str, sha256: str) -> tuple[Source, Source]:
     """Return the files of the authors' repository, for the splits `test` and `all`."""
     test = Source(
         split="test",
@@ -67,12 +67,12 @@ BENCHMARK = Benchmark(
     name="livebench",
     category="reasoning",
     title="LiveBench without code: ten tasks, checked by rules",
-    sources=sources(
+    sources=question_sources(
         "{data_analysis/*,instruction_following/paraphrase,math/*,reasoning/*}",
         "61f913d967adcd9080c53f15ac94719b06a4d28bb7ac8ce48baf2e2ccb8018bd",
     ),
     row=row,
-    variants={"all": every},
+    variants={"all": any_category_row},
     prompt="generic/default",
     grader="livebench",
     metric="livebench",

@@ -8,21 +8,21 @@ from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
 
-def _asked(context: str, question: str, options: list[str], right: int) -> Row:
+def _choice_fields(context: str, question: str, options: list[str], right: int) -> Row:
     if not 0 <= right < len(options):
         raise ValueError(f"the answer is {right}, and there are {len(options)} options")
     return {"expected_answer": "ABCD"[right], **choices(f"{context}\n\n{question}", options)}
 
 
-def logiqa(raw: Row, index: int) -> Row:
+def logiqa_row(raw: Row, index: int) -> Row:
     right = "abcd".index(raw["label"].strip().lower())
-    return _asked(raw["context"], raw["question"], list(raw["options"]), right)
+    return _choice_fields(raw["context"], raw["question"], list(raw["options"]), right)
 
 
-def logiqa2(raw: Row, index: int) -> Row:
+def logiqa2_row(raw: Row, index: int) -> Row:
     """Return the row of the item that the column `text` holds as JSON."""
     item = json.loads(raw["text"])
-    return _asked(item["text"], item["question"], item["options"], int(item["answer"]))
+    return _choice_fields(item["text"], item["question"], item["options"], int(item["answer"]))
 
 
 BENCHMARKS = (
@@ -31,7 +31,7 @@ BENCHMARKS = (
         category="reasoning",
         title="LogiQA: logical reading",
         sources=(Source(hf="EleutherAI/logiqa", config="logiqa"),),
-        row=logiqa,
+        row=logiqa_row,
         prompt="eval/aai/mcq-10choices",
         grader="multichoice",
         metric="multichoice",
@@ -47,7 +47,7 @@ BENCHMARKS = (
         category="reasoning",
         title="LogiQA 2.0: logical reading, translated anew",
         sources=(Source(hf="baber/logiqa2", config="logiqa2"),),
-        row=logiqa2,
+        row=logiqa2_row,
         prompt="eval/aai/mcq-10choices",
         grader="multichoice",
         metric="multichoice",

@@ -15,7 +15,7 @@ THREE = (
 _TWO = ("Entailment: the hypothesis must be true", "No entailment: the hypothesis need not be true")
 
 
-def related(premise: str, hypothesis: str, relations: Sequence[str], label: int) -> Row:
+def nli_fields(premise: str, hypothesis: str, relations: Sequence[str], label: int) -> Row:
     if not 0 <= label < len(relations):
         raise ValueError(f"the label is {label}; 0 to {len(relations) - 1} are expected")
     return {
@@ -26,17 +26,17 @@ def related(premise: str, hypothesis: str, relations: Sequence[str], label: int)
     }
 
 
-def anli(raw: Row, index: int) -> Row:
+def anli_row(raw: Row, index: int) -> Row:
     return {
         "id": f"anli-{raw.get('uid', index)}",
-        **related(raw["premise"], raw["hypothesis"], THREE, int(raw["label"])),
+        **nli_fields(raw["premise"], raw["hypothesis"], THREE, int(raw["label"])),
         "reason": raw.get("reason"),
         "subset_for_metrics": str(raw.get("_split", "")).removeprefix("test_") or "all",
     }
 
 
-def rte(raw: Row, index: int) -> Row:
-    return related(raw["sentence1"], raw["sentence2"], _TWO, int(raw["label"]))
+def rte_row(raw: Row, index: int) -> Row:
+    return nli_fields(raw["sentence1"], raw["sentence2"], _TWO, int(raw["label"]))
 
 
 BENCHMARKS = (
@@ -45,7 +45,7 @@ BENCHMARKS = (
         category="reasoning",
         title="ANLI: adversarial inference, three rounds",
         sources=(Source(hf="facebook/anli", hf_split="{test_r1,test_r2,test_r3}"),),
-        row=anli,
+        row=anli_row,
         prompt="generic/nli",
         grader="multichoice",
         metric="multichoice",
@@ -62,7 +62,7 @@ BENCHMARKS = (
         category="reasoning",
         title="RTE: does it follow",
         sources=(Source(split="validation", hf="nyu-mll/glue", config="rte"),),
-        row=rte,
+        row=rte_row,
         prompt="generic/nli",
         grader="multichoice",
         metric="multichoice",

@@ -12,7 +12,7 @@ _OPTION = re.compile(r"^\([A-D]\).*$", re.MULTILINE)
 _LETTER = re.compile(r"\(([A-D])\)")
 
 
-def conversation(raw: Row) -> str:
+def conversation_text(raw: Row) -> str:
     """Return the messages of an item as one text; roles add nothing, since there is one turn."""
     return "\n\n".join(message["content"].strip() for message in raw["input"])
 
@@ -20,14 +20,14 @@ def conversation(raw: Row) -> str:
 def row(raw: Row, index: int) -> Row:
     ideal = raw["ideal"] if isinstance(raw["ideal"], list) else [raw["ideal"]]
     return {
-        "problem": conversation(raw),
-        "question": conversation(raw),
+        "problem": conversation_text(raw),
+        "question": conversation_text(raw),
         "expected_answer": ideal[0].strip(),
         "accepted_answers": [answer.strip() for answer in ideal[1:]],
     }
 
 
-def lettered(raw: Row, index: int) -> Row:
+def lettered_row(raw: Row, index: int) -> Row:
     """Read the letter from the first of several spellings of "the correct answer is (B)"; others of them hold broken
     LaTeX."""
     letter = _LETTER.search(raw["ideal"][0])
@@ -82,7 +82,7 @@ BENCHMARKS = (
         "samples.jsonl",
         "f2bb27c843f653859fa203ba7816161ab256fdc2e841f249f21a1d9e8ffeb37a",
         434,
-        lettered,
+        lettered_row,
         prompt="eval/aai/mcq-4choices",
         grader="multichoice",
         metric="multichoice",

@@ -144,18 +144,18 @@ def _benchmark(name: str, task: str, title: str, *, easy: _EasySettings | None =
     )
 
 
-def _spaced(task: str) -> str:
+def _task_title(task: str) -> str:
     return task.replace("_", " ")
 
 
 BENCHMARKS = (
     *(
-        _benchmark(task, task, f"generated, {field}: {_spaced(task)}")
+        _benchmark(task, task, f"generated, {field}: {_task_title(task)}")
         for field, tasks in _TASKS.items()
         for task in tasks.split()
     ),
     *(
-        _benchmark(easy.name, easy.task, f"generated, for small models: {_spaced(easy.task)}", easy=easy)
+        _benchmark(easy.name, easy.task, f"generated, for small models: {_task_title(easy.task)}", easy=easy)
         for easy in _EASY
     ),
 )

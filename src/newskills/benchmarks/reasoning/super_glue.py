@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.reasoning.nli import THREE, related
+from newskills.benchmarks.reasoning.nli import THREE, nli_fields
 from newskills.benchmarks.text import BY_LIKELIHOOD, yes_no
 
 _HIGHLIGHT = "\n@highlight\n"
@@ -20,13 +20,13 @@ _CB_ORDER = (0, 2, 1)
 _NOT_A_CHOICE = re.compile(r"\s+")
 
 
-def cb(raw: Row, index: int) -> Row:
+def cb_row(raw: Row, index: int) -> Row:
     label = int(raw["label"])
     if label not in range(3):
         raise ValueError(f"the label is {label}; 0 to 2 are expected")
     premise, hypothesis = raw["premise"], raw["hypothesis"]
     return {
-        **related(premise, hypothesis, THREE, _CB_ORDER[label]),
+        **nli_fields(premise, hypothesis, THREE, _CB_ORDER[label]),
         "context": f"{premise}\nQuestion: {hypothesis}. True, False, or Neither?\nAnswer:",
         "continuations": [" True", " Neither", " False"],
     }
@@ -39,7 +39,7 @@ def _yes_or_no(raw: Row, question: str, context: str) -> Row:
     return {**yes_no(question, label == 1), "context": context, "continuations": [" yes", " no"]}
 
 
-def wic(raw: Row, index: int) -> Row:
+def wic_row(raw: Row, index: int) -> Row:
     first, second = raw["sentence1"], raw["sentence2"]
     word = first[int(raw["start1"]) : int(raw["end1"])]
     sentences = f"Sentence 1: {first}\nSentence 2: {second}\n"
@@ -50,7 +50,7 @@ def wic(raw: Row, index: int) -> Row:
     )
 
 
-def wsc(raw: Row, index: int) -> Row:
+def wsc_row(raw: Row, index: int) -> Row:
     words = raw["text"].split()
     pronoun, noun, at = raw["span2_text"], raw["span1_text"], int(raw["span2_index"])
     before = " ".join(words[:at])
@@ -66,14 +66,14 @@ def wsc(raw: Row, index: int) -> Row:
     )
 
 
-def multirc(raw: Row, index: int) -> Row:
+def multirc_row(raw: Row, index: int) -> Row:
     text, question, answer = raw["paragraph"], raw["question"], raw["answer"]
     row = _yes_or_no(raw, f"{text}\n\nQuestion: {question}\nAnswer: {answer}\n\nIs this answer right?", "")
     verdicts = [f" {answer}\nIs the answer correct? {verdict}" for verdict in ("yes", "no")]
     return row | {"context": f"{text}\nQuestion: {question}\nAnswer:", "continuations": verdicts}
 
 
-def record(raw: Row, index: int) -> Row:
+def record_row(raw: Row, index: int) -> Row:
     text, *highlights = raw["passage"].strip().split(_HIGHLIGHT)
     passage = "\n".join([text, "", *(f"- {highlight}" for highlight in highlights)])
     answers = sorted(set(raw["answers"]))
@@ -86,7 +86,7 @@ def record(raw: Row, index: int) -> Row:
     }
 
 
-def task(
+def glue_benchmark(
     name: str, title: str, row: Callable[[Row, int], Row], items: int, source: Source, **more: object
 ) -> Benchmark:
     """Make a benchmark of GLUE or SuperGLUE, with yes or no for an answer where `more` says nothing else."""
@@ -113,7 +113,7 @@ def task(
 
 def _benchmark(name: str, title: str, row: Callable[[Row, int], Row], items: int, **more: object) -> Benchmark:
     config = "wsc.fixed" if name == "wsc" else name
-    return task(
+    return glue_benchmark(
         name,
         title,
         row,
@@ -129,7 +129,7 @@ BENCHMARKS = (
     _benchmark(
         "cb",
         "CommitmentBank: does it follow",
-        cb,
+        cb_row,
         56,
         prompt="generic/nli",
         chance=1 / 3,
@@ -138,20 +138,20 @@ BENCHMARKS = (
     _benchmark(
         "wic",
         "Words in context: the same meaning in two sentences",
-        wic,
+        wic_row,
         638,
     ),
     _benchmark(
         "wsc",
         "Winograd schemas of SuperGLUE: what a pronoun stands for",
-        wsc,
+        wsc_row,
         104,
         traps=("63 % of the answers are no: always saying so beats chance.", BY_LIKELIHOOD),
     ),
     _benchmark(
         "multirc",
         "MultiRC: is an answer to a question about a text right",
-        multirc,
+        multirc_row,
         4848,
         traps=(
             "Each answer counts for itself; SuperGLUE's leaderboard shows F1 and whole questions.",
@@ -161,7 +161,7 @@ BENCHMARKS = (
     _benchmark(
         "record",
         "ReCoRD: the name that belongs into a gap",
-        record,
+        record_row,
         10000,
         prompt="generic/short-answer",
         grader="short_answer",

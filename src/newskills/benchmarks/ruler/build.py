@@ -16,8 +16,8 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, write_json, write_rows
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
-from newskills.benchmarks.downloads.sources import opened
-from newskills.benchmarks.ruler.tasks import TASKS, Article, TaskMaterial, TaskSample, build
+from newskills.benchmarks.downloads.sources import open_source
+from newskills.benchmarks.ruler.tasks import TASKS, Article, TaskMaterial, TaskSample, build_sample
 from newskills.config.fields import leaves
 from newskills.config.settings import read_config
 
@@ -92,7 +92,7 @@ class Family(NamedTuple):
     build: Callable[[str, int, Random, Any, int], TaskSample]
 
 
-def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
+def make_ruler(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
     """Write the benchmarks of a setup to `folder/<setup>`, and return the group's name.
 
     Raises ConfigError for options; DataError at the end, where documents for a task cannot be had: the others are
@@ -102,7 +102,7 @@ def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
 
 
 def make_family(family: Family, folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
-    """Make the files, as `make` does, for any family of tasks.
+    """Make the files, as `make_ruler` does, for any family of tasks.
 
     Raises DataError for tasks whose material is not there; the others are written.
     """
@@ -111,15 +111,15 @@ def make_family(family: Family, folder: Path, options_given: Row, fetch: FetchOp
     else:
         listed = {}
     options = read_config(RulerOptions, {**options_given, **listed}, f"options of {family.name}")
-    names = _checked(options, family)
-    count = _counter(options.tokenizer_path)
+    names = _checked_tasks(options, family)
+    count = _token_counter(options.tokenizer_path)
     home = folder / options.setup
     fetcher = Fetcher(folder.parent / ".downloads", fetch)
     done, problems = [], []
     for name in names:
         try:
             material, origin = family.material(name, options, fetcher)
-            rows = list(_rows(family, name, options, material, count))
+            rows = list(_sample_rows(family, name, options, material, count))
         except DataError as error:
             problems.append(f"{name}: {error.message}")
             continue
@@ -134,7 +134,7 @@ def make_family(family: Family, folder: Path, options_given: Row, fetch: FetchOp
     return [f"{family.name}.{options.setup}"]
 
 
-def _counter(tokenizer_path: str) -> Callable[[str], int]:
+def _token_counter(tokenizer_path: str) -> Callable[[str], int]:
     """Return a function that counts tokens; without a tokenizer as many as a coarse one has: four letters, or one
     of any other sign."""
     if not tokenizer_path:
@@ -145,7 +145,7 @@ def _counter(tokenizer_path: str) -> Callable[[str], int]:
     return lambda text: len(tokenizer.encode(text))
 
 
-def _checked(options: RulerOptions, family: Family) -> list[str]:
+def _checked_tasks(options: RulerOptions, family: Family) -> list[str]:
     if not _NAME.fullmatch(options.setup):
         raise ConfigError(f"--setup is '{options.setup}'; letters, digits, _ and - are expected.")
     wanted = [name.strip() for listed in options.tasks for name in listed.split(",")]
@@ -155,7 +155,7 @@ def _checked(options: RulerOptions, family: Family) -> list[str]:
     return wanted or list(family.tasks)
 
 
-def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[TaskMaterial, Row]:
+def _task_material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[TaskMaterial, Row]:
     task = TASKS[name]
     if task.documents:
         articles, url = articles_of(task.documents, fetcher)
@@ -176,17 +176,17 @@ def articles_of(documents: str, fetcher: Fetcher) -> tuple[list[Article], str]:
     problems = []
     for source in _SQUAD if documents == "squad" else _HOTPOT:
         try:
-            with opened(source, fetcher) as files:
+            with open_source(source, fetcher) as files:
                 rows = [raw.row for raw in files.rows()]
         except DataError as error:
             problems.append(error.message)
             continue
-        read = _squad if documents == "squad" else _hotpot
+        read = _squad_articles if documents == "squad" else _hotpotqa_articles
         return list(read(rows)), source.url or source.hf
     raise DataError(" ".join(problems))
 
 
-def _squad(rows: list[Row]) -> Iterator[Article]:
+def _squad_articles(rows: list[Row]) -> Iterator[Article]:
     for article in rows:
         for paragraph in article["paragraphs"]:
             for question in paragraph["qas"]:
@@ -194,7 +194,7 @@ def _squad(rows: list[Row]) -> Iterator[Article]:
                     yield Article(question["question"], golds, [paragraph["context"]])
 
 
-def _hotpot(rows: list[Row]) -> Iterator[Article]:
+def _hotpotqa_articles(rows: list[Row]) -> Iterator[Article]:
     for row in rows:
         context = row["context"]
         texts = {
@@ -205,7 +205,7 @@ def _hotpot(rows: list[Row]) -> Iterator[Article]:
         yield Article(row["question"], [row["answer"]], list(texts.values()), supports)
 
 
-def _rows(
+def _sample_rows(
     family: Family, name: str, options: RulerOptions, material: Any, count: Callable[[str], int]
 ) -> Iterator[Row]:
     """Yield rows, each with as much haystack as fits; the first one finds out how much that is."""
@@ -271,7 +271,7 @@ def _write_task(folder: Path, family: Family, name: str, origin: Row, rows: list
         words.append("++start_assistant_response_key=generation")
     if form == "base" or "generation" in rows[0]:
         words.append(f"++inference.tokens_to_generate={limits.tokens}")
-    _write(
+    _write_text(
         folder / "__init__.py",
         f"METRICS_TYPE = {limits.metric!r}\nDATASET_GROUP = 'long-context'\nGENERATION_ARGS = {' '.join(words)!r}\n",
     )
@@ -283,17 +283,17 @@ def _write_task(folder: Path, family: Family, name: str, origin: Row, rows: list
 
 def _write_group(home: Path, group: str, names: list[str]) -> None:
     members: Row = {f"{group}.{name}": {} for name in names}
-    _write(home / "__init__.py", f"IS_BENCHMARK_GROUP = True\nBENCHMARKS = {members!r}\n")
+    _write_text(home / "__init__.py", f"IS_BENCHMARK_GROUP = True\nBENCHMARKS = {members!r}\n")
 
 
 FIRST = Family(
     "ruler",
     {name: AnswerLimits(task.tokens, "ruler", task.match) for name, task in TASKS.items()},
-    _material,
-    lambda name, units, random, material, index: build(TASKS[name], units, random, material, index),
+    _task_material,
+    lambda name, units, random, material, index: build_sample(TASKS[name], units, random, material, index),
 )
 
 
-def _write(path: Path, text: str) -> None:
+def _write_text(path: Path, text: str) -> None:
     with atomic_write(path) as file:
         file.write(text.encode())

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
-from newskills.benchmarks.downloads.sources import opened
+from newskills.benchmarks.downloads.sources import open_source
 from newskills.benchmarks.general_knowledge.mmlu import BENCHMARK as MMLU
 from newskills.benchmarks.ruler import words
 from newskills.benchmarks.ruler.build import AnswerLimits, Family, RulerOptions, articles_of, make_family
@@ -39,12 +39,12 @@ class NumberedItem(NamedTuple):
     item: OptionQuestion
 
 
-def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
-    """Make the files as `ruler.build.make` does."""
+def make_ruler2(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
+    """Make the files as `make_ruler` does for the first RULER."""
     return make_family(SECOND, folder, options_given, fetch)
 
 
-def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[Any, Row]:
+def _task_material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[Any, Row]:
     if name.endswith("niah_basic"):
         return (), {}
     if name.startswith("qa"):
@@ -54,8 +54,8 @@ def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[Any, 
     for source in MMLU.sources:
         if source.split == MMLU.split:
             try:
-                with opened(source, fetcher) as files:
-                    items = [_item(raw.row) for raw in files.rows()]
+                with open_source(source, fetcher) as files:
+                    items = [_option_question(raw.row) for raw in files.rows()]
             except DataError as error:
                 problems.append(error.message)
                 continue
@@ -63,28 +63,28 @@ def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[Any, 
     raise DataError(" ".join(problems))
 
 
-def _item(raw: Row) -> OptionQuestion:
+def _option_question(raw: Row) -> OptionQuestion:
     options = " ".join(f"{letter}. {raw[letter]}" for letter in "ABCD")
     return OptionQuestion(" ".join(f"{raw['question']} {options}".split()), raw["answer"])
 
 
-def build(name: str, units: int, random: Random, material: Any, index: int) -> TaskSample:
+def build_sample(name: str, units: int, random: Random, material: Any, index: int) -> TaskSample:
     """Return a sample among `units` other keys, questions or documents. Raises DataError: there are not so many."""
     kind, _, level = name.rpartition("_")
     if kind == "qa":
-        return _documents(level, units, random, material, index)
+        return _documents_sample(level, units, random, material, index)
     if level == "basic":
-        return _keys(4 if kind == "mv_niah" else 1, units, random)
+        return _keys_sample(4 if kind == "mv_niah" else 1, units, random)
     if units >= len(material):
         raise DataError(f"{units} questions are needed to fill the length, and there are {len(material)}.")
-    return _items(kind == "mv_niah", level, units, random, material, index)
+    return _items_sample(kind == "mv_niah", level, units, random, material, index)
 
 
-def _keys(values: int, units: int, random: Random) -> TaskSample:
-    wanted, *others = words.keys(random, 1 + units)
-    numbers = [words.number(random, _VALUE_DIGITS) for _ in range(values)]
+def _keys_sample(values: int, units: int, random: Random) -> TaskSample:
+    wanted, *others = words.draw_keys(random, 1 + units)
+    numbers = [words.draw_number(random, _VALUE_DIGITS) for _ in range(values)]
     pairs = [(wanted, value) for value in numbers]
-    pairs += [(other, words.number(random, _VALUE_DIGITS)) for other in others]
+    pairs += [(other, words.draw_number(random, _VALUE_DIGITS)) for other in others]
     random.shuffle(pairs)
     text = "\n".join(f"The secret number of {key} is {value}." for key, value in pairs)
     wish_object = "all secret numbers" if values > 1 else "the secret number"
@@ -96,38 +96,38 @@ def _keys(values: int, units: int, random: Random) -> TaskSample:
     )
 
 
-def _items(
+def _items_sample(
     shared: bool, level: str, units: int, random: Random, items: Sequence[OptionQuestion], index: int
 ) -> TaskSample:
     target_item = items[index * 997 % len(items)]
     others = random.sample([item for item in items if item.text != target_item.text], units)
-    numbers = _numbers(len(others) + 1, len(_ORDINALS) if shared else 1, random)
+    numbers = _draw_numbers(len(others) + 1, len(_ORDINALS) if shared else 1, random)
     listed = [NumberedItem(number, item) for number, item in zip(numbers, [*others, target_item], strict=True)]
     target = listed[-1]
     random.shuffle(listed)
     same = [numbered.item for numbered in listed if numbered.number == target.number]
-    text = "\n\n".join(map(_line, listed))
+    text = "\n\n".join(map(_question_line, listed))
     if shared:
-        return _copied(level, text, target, same)
+        return _copy_sample(level, text, target, same)
     examples = random.sample([numbered for numbered in listed if numbered is not target], min(5, len(others)))
-    return _single(level, text, target, examples)
+    return _single_item_sample(level, text, target, examples)
 
 
-def _line(numbered: NumberedItem) -> str:
+def _question_line(numbered: NumberedItem) -> str:
     return f"Question {numbered.number}: {numbered.item.text}"
 
 
-def _numbers(count: int, same: int, random: Random) -> list[str]:
+def _draw_numbers(count: int, same: int, random: Random) -> list[str]:
     """Draw numbers for items, each of which up to `same` items share, in random order."""
     different: dict[str, None] = {}
     while len(different) < math.ceil(count / same):
-        different[words.number(random, _DIGITS)] = None
+        different[words.draw_number(random, _DIGITS)] = None
     numbers = list(different) * same
     random.shuffle(numbers)
     return numbers[:count]
 
 
-def _copied(level: str, text: str, target: NumberedItem, same: Sequence[OptionQuestion]) -> TaskSample:
+def _copy_sample(level: str, text: str, target: NumberedItem, same: Sequence[OptionQuestion]) -> TaskSample:
     head = (
         f"Here are numbered questions; several may have the same number. You will be asked to copy.\n\n{text}\n\n"
     )
@@ -140,7 +140,9 @@ def _copied(level: str, text: str, target: NumberedItem, same: Sequence[OptionQu
     return TaskSample(f"{head}{steps if level == 'medium' else 'Copy'} {wish}", "", [target.item.text])
 
 
-def _single(level: str, text: str, target: NumberedItem, examples: Sequence[NumberedItem]) -> TaskSample:
+def _single_item_sample(
+    level: str, text: str, target: NumberedItem, examples: Sequence[NumberedItem]
+) -> TaskSample:
     if level == "easy":
         return TaskSample(
             f"Here are numbered questions. You will be asked to copy one of them.\n\n{text}\n\n"
@@ -155,7 +157,7 @@ def _single(level: str, text: str, target: NumberedItem, examples: Sequence[Numb
         "\n".join(
             [
                 wish.format(numbered.number),
-                *([_line(numbered)] if first else []),
+                *([_question_line(numbered)] if first else []),
                 f"\\boxed{{{numbered.item.letter}}}",
             ]
         )
@@ -169,7 +171,9 @@ def _single(level: str, text: str, target: NumberedItem, examples: Sequence[Numb
     )
 
 
-def _documents(level: str, units: int, random: Random, articles: Sequence[Article], index: int) -> TaskSample:
+def _documents_sample(
+    level: str, units: int, random: Random, articles: Sequence[Article], index: int
+) -> TaskSample:
     asked_article = articles[index % len(articles)]
     own = set(asked_article.texts)
     pool = list(dict.fromkeys(text for article in articles for text in article.texts if text not in own))
@@ -177,7 +181,7 @@ def _documents(level: str, units: int, random: Random, articles: Sequence[Articl
         raise DataError(f"{units} documents are needed to fill the length, and there are {len(pool)}.")
     texts = [*(asked_article.texts if units else asked_article.supports), *random.sample(pool, units)]
     random.shuffle(texts)
-    numbers = dict(zip(texts, _numbers(len(texts), 1, random), strict=True))
+    numbers = dict(zip(texts, _draw_numbers(len(texts), 1, random), strict=True))
     listed = "\n\n".join(f"Document {numbers[text]}:\n{text}" for text in texts)
     head = f"Here are numbered documents.\n\n{listed}\n\n"
     if level == "basic":
@@ -214,6 +218,6 @@ SECOND = Family(
         "qa_medium": AnswerLimits(512, "ruler2", "part"),
         "qa_hard": AnswerLimits(128, "ruler2", "part"),
     },
-    _material,
-    build,
+    _task_material,
+    build_sample,
 )

@@ -73,32 +73,32 @@ TASKS = {
 }
 
 
-def build(task: RulerTask, units: int, random: Random, material: TaskMaterial, index: int) -> TaskSample:
+def build_sample(task: RulerTask, units: int, random: Random, material: TaskMaterial, index: int) -> TaskSample:
     """Return a sample with `units` units of haystack: sentences, needles, words or documents."""
     if task.kind == "needles":
-        return _needles(task, units, random, material)
+        return _needles_sample(task, units, random, material)
     if task.kind == "chain":
-        return _chain(units, random)
+        return _chain_sample(units, random)
     if task.kind == "common":
-        return _common(units, random)
+        return _common_words_sample(units, random)
     if task.kind == "frequent":
-        return _frequent(units, random)
-    return _documents(units, random, material.articles, index)
+        return _frequent_words_sample(units, random)
+    return _documents_sample(units, random, material.articles, index)
 
 
-def _needles(task: RulerTask, units: int, random: Random, material: TaskMaterial) -> TaskSample:
+def _needles_sample(task: RulerTask, units: int, random: Random, material: TaskMaterial) -> TaskSample:
     kind = "number" if task.valued_by == "numbers" else "code"
-    names = _names(task, random, task.keys + (units if task.haystack == "needle" else 0))
+    names = _draw_names(task, random, task.keys + (units if task.haystack == "needle" else 0))
     wanted, others = names[: task.keys], names[task.keys :]
-    values = {name: [_value(task, random) for _ in range(task.values)] for name in wanted}
-    needles = [_needle(kind, name, value) for name in wanted for value in values[name]]
+    values = {name: [_draw_value(task, random) for _ in range(task.values)] for name in wanted}
+    needles = [_needle_sentence(kind, name, value) for name in wanted for value in values[name]]
     if task.haystack == "needle":
-        hay: Iterable[str] = (_needle(kind, name, _value(task, random)) for name in others)
+        hay: Iterable[str] = (_needle_sentence(kind, name, _draw_value(task, random)) for name in others)
     elif task.haystack == "noise":
-        hay = islice(words.noise(), units)
+        hay = islice(words.noise_sentences(), units)
     else:
-        hay = _essay(units, random, material.sentences)
-    text = _hidden(list(hay), needles, random, "\n" if task.haystack == "needle" else " ")
+        hay = _essay_sentences(units, random, material.sentences)
+    text = _hide_needles(list(hay), needles, random, "\n" if task.haystack == "needle" else " ")
     asked_names = random.sample(wanted, task.queries)
     golds = [value for name in asked_names for value in values[name]]
     if len(asked_names) > 1:
@@ -114,31 +114,31 @@ def _needles(task: RulerTask, units: int, random: Random, material: TaskMaterial
     )
 
 
-def _names(task: RulerTask, random: Random, count: int) -> list[str]:
+def _draw_names(task: RulerTask, random: Random, count: int) -> list[str]:
     if task.keyed_by == "words":
-        return words.keys(random, count)
-    return [words.uuid(random) for _ in range(count)]
+        return words.draw_keys(random, count)
+    return [words.draw_uuid(random) for _ in range(count)]
 
 
-def _value(task: RulerTask, random: Random) -> str:
+def _draw_value(task: RulerTask, random: Random) -> str:
     if task.valued_by == "numbers":
-        return words.number(random, 7)
-    return words.uuid(random)
+        return words.draw_number(random, 7)
+    return words.draw_uuid(random)
 
 
-def _needle(kind: str, name: str, value: str) -> str:
+def _needle_sentence(kind: str, name: str, value: str) -> str:
     return f"The secret {kind} of {name} is {value}."
 
 
-def _essay(units: int, random: Random, sentences: Sequence[str]) -> list[str]:
+def _essay_sentences(units: int, random: Random, sentences: Sequence[str]) -> list[str]:
     """Return consecutive sentences from a random place on; the text is repeated where it is too short."""
     if not sentences:
-        return list(islice(words.prose(random), units))
+        return list(islice(words.draw_sentences(random), units))
     start = random.randrange(len(sentences))
     return [sentences[(start + at) % len(sentences)] for at in range(units)]
 
 
-def _hidden(hay: list[str], needles: Sequence[str], random: Random, between: str) -> str:
+def _hide_needles(hay: list[str], needles: Sequence[str], random: Random, between: str) -> str:
     """Return the text with the needles at random depths, each one of 41 places from the beginning to the end."""
     order = list(needles)
     random.shuffle(order)
@@ -148,22 +148,22 @@ def _hidden(hay: list[str], needles: Sequence[str], random: Random, between: str
     return between.join(hay)
 
 
-def _assignments(random: Random, hops: int) -> tuple[str, list[str], list[str]]:
+def _draw_assignments(random: Random, hops: int) -> tuple[str, list[str], list[str]]:
     """Draw (value, names, statements) of one chain."""
     names: list[str] = []
     while len(names) <= hops:
-        name = words.letters(random, 5, ascii_uppercase)
+        name = words.draw_letters(random, 5, ascii_uppercase)
         names += [] if name in names else [name]
-    value = words.number(random, 5)
+    value = words.draw_number(random, 5)
     pairs = zip(names[1:], names[:-1], strict=True)
     statements = [f"VAR {names[0]} = {value}.", *(f"VAR {left} = VAR {right}." for left, right in pairs)]
     return value, names, statements
 
 
-def _chain(units: int, random: Random) -> TaskSample:
-    example_value, example_names, example = _assignments(random, 2)
-    value, names, statements = _assignments(random, 4)
-    hay = list(islice(words.noise(), max(units, 0)))
+def _chain_sample(units: int, random: Random) -> TaskSample:
+    example_value, example_names, example = _draw_assignments(random, 2)
+    value, names, statements = _draw_assignments(random, 4)
+    hay = list(islice(words.noise_sentences(), max(units, 0)))
     places = sorted(random.sample(range(41), len(statements)), reverse=True)
     for place, statement in zip(places, reversed(statements), strict=True):
         hay.insert(round(len(hay) * place / 40), statement)
@@ -177,7 +177,7 @@ def _chain(units: int, random: Random) -> TaskSample:
     )
 
 
-def _common(units: int, random: Random) -> TaskSample:
+def _common_words_sample(units: int, random: Random) -> TaskSample:
     """Return a sample with a list of about `units` words: ten frequent ones, and seldom ones."""
     frequent, seldom = (_FREQUENT, _SELDOM) if units >= 2 * _COMMON * _FREQUENT else (10, 1)
     others = max(_COMMON, (units - _COMMON * frequent) // seldom)
@@ -198,17 +198,17 @@ def _word_list(common: int, often: int, others: int, seldom: int, random: Random
     if common + others <= len(all_words):
         chosen = random.sample(all_words, common + others)
     else:
-        chosen = words.keys(random, common + others)
+        chosen = words.draw_keys(random, common + others)
     listed = chosen[:common] * often + chosen[common:] * seldom
     random.shuffle(listed)
     return chosen[:common], " ".join(f"{place}. {word}" for place, word in enumerate(listed, 1))
 
 
-def _frequent(units: int, random: Random) -> TaskSample:
+def _frequent_words_sample(units: int, random: Random) -> TaskSample:
     """Draw about `units` coded words, whose counts fall with the square of their rank; the first rank is dots."""
     vocabulary: dict[str, None] = {}
     while len(vocabulary) < max(50, units // 50):
-        vocabulary[words.letters(random, 6, ascii_lowercase)] = None
+        vocabulary[words.draw_letters(random, 6, ascii_lowercase)] = None
     ranked = ["...", *vocabulary]
     counts = [math.floor(units / (rank**2 * _ZETA_2)) for rank in range(1, len(ranked) + 1)]
     counts[1:4] = [max(count, least) for count, least in zip(counts[1:4], (4, 3, 2), strict=True)]
@@ -222,7 +222,7 @@ def _frequent(units: int, random: Random) -> TaskSample:
     )
 
 
-def _documents(units: int, random: Random, articles: Sequence[Article], index: int) -> TaskSample:
+def _documents_sample(units: int, random: Random, articles: Sequence[Article], index: int) -> TaskSample:
     """Return a sample with the texts of one question among `units` others. Raises DataError where there are not so
     many."""
     if not articles:

@@ -49,7 +49,7 @@ _WAYS = (
 _NOISE = "The hills are quiet. The river runs on. The road is long. Snow falls on the roofs. Home is far away."
 
 
-def keys(random: Random, count: int) -> list[str]:
+def draw_keys(random: Random, count: int) -> list[str]:
     """Draw different pairs of words, and with a third word where those do not suffice."""
     key_set: dict[str, None] = {}
     most = len(ADJECTIVES) * len(NOUNS) // 2
@@ -61,25 +61,25 @@ def keys(random: Random, count: int) -> list[str]:
     return list(key_set)
 
 
-def uuid(random: Random) -> str:
+def draw_uuid(random: Random) -> str:
     digits = f"{random.getrandbits(128):032x}"
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def number(random: Random, digits: int) -> str:
+def draw_number(random: Random, digits: int) -> str:
     return str(random.randrange(10 ** (digits - 1), 10**digits))
 
 
-def letters(random: Random, count: int, alphabet: str) -> str:
+def draw_letters(random: Random, count: int, alphabet: str) -> str:
     return "".join(random.choices(alphabet, k=count))
 
 
-def noise() -> Iterator[str]:
+def noise_sentences() -> Iterator[str]:
     """Yield the same few sentences again and again."""
     return cycle(sentence + "." for sentence in _NOISE.rstrip(".").split(". "))
 
 
-def prose(random: Random) -> Iterator[str]:
+def draw_sentences(random: Random) -> Iterator[str]:
     """Yield sentences without end that have no numbers in them."""
     verbs, ways = _VERBS.split(), _WAYS.split("|")
     while True:

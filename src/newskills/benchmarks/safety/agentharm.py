@@ -26,11 +26,11 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def harmful(raw: Row, index: int) -> Row:
+def harmful_row(raw: Row, index: int) -> Row:
     return {**row(raw, index), "kind": "harmful"}
 
 
-def benign(raw: Row, index: int) -> Row:
+def benign_row(raw: Row, index: int) -> Row:
     return {**row(raw, index), "kind": "benign"}
 
 
@@ -40,7 +40,7 @@ def _benchmark(name: str, title: str, kind: str, headline: str) -> Benchmark:
         category="safety",
         title=title,
         sources=(Source(url=_URL.format(kind), format="json", records=("behaviors",)),),
-        row=harmful if kind == "harmful" else benign,
+        row=harmful_row if kind == "harmful" else benign_row,
         prompt="generic/default",
         defaults={"inference.temperature": 0.0, "inference.tokens_to_generate": 4096},
         grader="",

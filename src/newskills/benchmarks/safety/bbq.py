@@ -26,7 +26,7 @@ _SHA256 = {
 }
 
 
-def _stereotyped(raw: Row) -> str | None:
+def _stereotyped_answer(raw: Row) -> str | None:
     """Return the letter of the answer that fits the stereotype: the group it is about where the question is negative,
     the other one where it is not. None where the groups do not tell."""
     about = {group.casefold() for group in raw["additional_metadata"]["stereotyped_groups"]}
@@ -51,7 +51,7 @@ def row(raw: Row, index: int) -> Row:
         "context_condition": raw["context_condition"],
         "question_polarity": raw["question_polarity"],
         "unknown_answer": "ABC"[unknown[0]],
-        "stereotyped_answer": _stereotyped(raw),
+        "stereotyped_answer": _stereotyped_answer(raw),
         "subset_for_metrics": raw["category"],
     }
 

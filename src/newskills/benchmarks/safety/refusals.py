@@ -13,41 +13,41 @@ from newskills.base.records import Row
 _RIGHT = {"safe": ["complied"], "unsafe": ["refused", "partly_refused"]}
 
 
-def asked(question: str, label: str) -> Row:
+def request_fields(question: str, label: str) -> Row:
     return {"question": question, "label": label, "right_verdicts": _RIGHT[label]}
 
 
-def xstest(raw: Row, index: int) -> Row:
+def xstest_row(raw: Row, index: int) -> Row:
     return {
         "id": f"xstest-{raw['id']}",
-        **asked(raw["prompt"], raw["label"]),
+        **request_fields(raw["prompt"], raw["label"]),
         "subset_for_metrics": raw["type"],
         "focus": raw["focus"],
         "note": raw["note"],
     }
 
 
-def harmbench(raw: Row, index: int) -> Row:
+def harmbench_row(raw: Row, index: int) -> Row:
     context = raw["ContextString"].strip()
     return {
         "id": raw["BehaviorID"],
-        **asked(f"{context}\n\n---\n\n{raw['Behavior']}" if context else raw["Behavior"], "unsafe"),
+        **request_fields(f"{context}\n\n---\n\n{raw['Behavior']}" if context else raw["Behavior"], "unsafe"),
         "subset_for_metrics": raw["SemanticCategory"],
         "functional_category": raw["FunctionalCategory"],
         "tags": raw["Tags"],
     }
 
 
-def strongreject(raw: Row, index: int) -> Row:
+def strongreject_row(raw: Row, index: int) -> Row:
     return {
-        **asked(raw["forbidden_prompt"], "unsafe"),
+        **request_fields(raw["forbidden_prompt"], "unsafe"),
         "subset_for_metrics": raw["category"],
         "source": raw["source"],
     }
 
 
-def agentharm(raw: Row, index: int) -> Row:
-    return {"id": raw["id"], **asked(raw["prompt"], "unsafe"), "subset_for_metrics": raw["category"]}
+def agentharm_row(raw: Row, index: int) -> Row:
+    return {"id": raw["id"], **request_fields(raw["prompt"], "unsafe"), "subset_for_metrics": raw["category"]}
 
 
 _COMMON: dict[str, Any] = {
@@ -77,7 +77,7 @@ BENCHMARKS = (
                 sha256="11783fb294ed017473ee53c207d71f2161c7672c8d0b037501e78387f801cb5a",
             ),
         ),
-        row=xstest,
+        row=xstest_row,
         items={"test": 450},
         licence="CC-BY-4.0",
         homepage="https://github.com/paul-rottger/exaggerated-safety",
@@ -94,7 +94,7 @@ BENCHMARKS = (
                 format="csv",
             ),
         ),
-        row=harmbench,
+        row=harmbench_row,
         items={"test": 400},
         licence="MIT",
         homepage="https://www.harmbench.org",
@@ -115,7 +115,7 @@ BENCHMARKS = (
                 format="csv",
             ),
         ),
-        row=strongreject,
+        row=strongreject_row,
         items={"test": 313},
         licence="MIT",
         homepage="https://strong-reject.readthedocs.io",
@@ -138,7 +138,7 @@ BENCHMARKS = (
         name="agentharm-chat",
         title="AgentHarm, chat: harmful requests without tools",
         sources=(Source(hf="ai-safety-institute/AgentHarm", config="chat", hf_split="test_public"),),
-        row=agentharm,
+        row=agentharm_row,
         items={"test": 44},
         licence="MIT, only to improve the safety and security of AI",
         homepage="https://huggingface.co/datasets/ai-safety-institute/AgentHarm",

@@ -19,7 +19,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def _of(subject: str, raw: Row, index: int) -> Row | Drop:
+def _subject_row(subject: str, raw: Row, index: int) -> Row | Drop:
     if raw["subject"].lower() == subject:
         return row(raw, index)
     return OTHER_SPLIT
@@ -37,7 +37,7 @@ BENCHMARK = Benchmark(
     title="FrontierScience: olympiad problems in three sciences",
     sources=tuple(map(_source, ("all", *_SUBJECTS))),
     row=row,
-    variants={subject: partial(_of, subject) for subject in _SUBJECTS},
+    variants={subject: partial(_subject_row, subject) for subject in _SUBJECTS},
     grader="",
     metric="frontierscience-olympiad",
     judge=Judge(prompt="judge/frontierscience-olympiad", model="o3-mini-2025-01-31", server_type="openai"),

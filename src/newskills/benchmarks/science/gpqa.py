@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Benchmark, Option, Source
 from newskills.base.records import Row
-from newskills.benchmarks.options import number
+from newskills.benchmarks.options import whole_number
 from newskills.benchmarks.text import choices
 
 _SEED = 42
@@ -18,7 +18,7 @@ _OPTIONS = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3", "C
 
 
 @cache
-def orders(seed: int = _SEED) -> list[list[int]]:
+def option_orders(seed: int = _SEED) -> list[list[int]]:
     """Return, for each item of a split, the places of its options: successive shuffles of one seeded generator."""
     generator = Random(seed)  # noqa: S311 - the order has to be the same everywhere, not secret
     made = [list(range(len(_OPTIONS))) for _ in range(_LARGEST_SPLIT)]
@@ -27,21 +27,21 @@ def orders(seed: int = _SEED) -> list[list[int]]:
     return made
 
 
-def clean(text: str | None) -> str:
+def strip_markup(text: str | None) -> str:
     """Remove the mark-up that the source has in some texts."""
     return (text or " ").strip().replace(" [title]", ". ").replace("  ", " ")
 
 
 def row(raw: Row, index: int, seed: int = _SEED) -> Row:
-    options = [clean(raw[name]) for name in _OPTIONS]
-    places = orders(seed)[index]
+    options = [strip_markup(raw[name]) for name in _OPTIONS]
+    places = option_orders(seed)[index]
     shuffled = [options[place] for place in places]
     difficulty = raw["Writer's Difficulty Estimate"]
     return {
         "expected_answer": "ABCD"[shuffled.index(options[-1])],
         **choices(raw["Question"], shuffled),
         "option_order": places,
-        "explanation": clean(raw["Explanation"]),
+        "explanation": strip_markup(raw["Explanation"]),
         "subset_for_metrics": raw["Subdomain"],
         "difficulty": re.split(r"\s*\(", difficulty)[0] if difficulty else None,
     }
@@ -57,8 +57,8 @@ def _source(split: str) -> Source:
     )
 
 
-def _reshuffled(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-    return replace(benchmark, row=partial(row, seed=number("--random_seed", values)))
+def _with_random_seed(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    return replace(benchmark, row=partial(row, seed=whole_number("--random_seed", values)))
 
 
 BENCHMARK = Benchmark(
@@ -68,7 +68,9 @@ BENCHMARK = Benchmark(
     aliases=("gpqa-diamond", "ns_gpqa"),
     sources=(_source("diamond"), _source("main"), _source("extended")),
     row=row,
-    options={"random_seed": Option(meaning="other orders of the options", apply=_reshuffled, usual=f"{_SEED}")},
+    options={
+        "random_seed": Option(meaning="other orders of the options", apply=_with_random_seed, usual=f"{_SEED}")
+    },
     prompt="eval/aai/mcq-4choices",
     grader="multichoice",
     metric="multichoice",

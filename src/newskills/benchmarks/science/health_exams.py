@@ -13,7 +13,7 @@ from newskills.benchmarks.text import BY_LIKELIHOOD, choices
 _VERDICTS = ("yes", "no", "maybe")
 
 
-def pubmedqa(raw: Row, index: int) -> Row:
+def pubmedqa_row(raw: Row, index: int) -> Row:
     abstract = "\n".join(raw["CONTEXTS"])
     if raw["final_decision"] not in _VERDICTS:
         raise ValueError(f"final_decision is {raw['final_decision']!r}; yes, no or maybe is expected")
@@ -25,7 +25,7 @@ def pubmedqa(raw: Row, index: int) -> Row:
     }
 
 
-def headqa(raw: Row, index: int) -> Row | Drop:
+def headqa_row(raw: Row, index: int) -> Row | Drop:
     if raw.get("image"):
         return Drop("they are about a picture")
     options = [option["atext"].strip() for option in raw["answers"]]
@@ -47,7 +47,7 @@ BENCHMARKS = (
         category="science",
         title="PubMedQA: what abstracts of studies say, yes, no or maybe",
         sources=(Source(hf="bigbio/pubmed_qa", config="pubmed_qa_labeled_fold0_source"),),
-        row=pubmedqa,
+        row=pubmedqa_row,
         prompt="generic/mcq",
         grader="multichoice",
         metric="multichoice",
@@ -65,7 +65,7 @@ BENCHMARKS = (
         title="HEAD-QA: Spanish examinations for specialists in health",
         sources=(Source(hf="EleutherAI/headqa", config="{en,es}"),),
         options={"languages": sources_with("config", "only these languages", "en", "es", usual="en, es")},
-        row=headqa,
+        row=headqa_row,
         prompt="generic/mcq",
         grader="multichoice",
         metric="multichoice",

@@ -39,7 +39,7 @@ def row(raw: Row, index: int) -> Row | Drop:
     }
 
 
-def verified(raw: Row, index: int) -> Row | Drop:
+def verified_row(raw: Row, index: int) -> Row | Drop:
     """Return what `row` makes, with the class that the check gave; older fields may lie in a column of JSON text."""
     raw = {**json.loads(raw["json"]), **raw} if isinstance(raw.get("json"), str) else raw
     made = row(raw, index)
@@ -49,7 +49,7 @@ def verified(raw: Row, index: int) -> Row | Drop:
     return made | {"verified_class": str(raw[name]).split()[0]}
 
 
-def _only(mapper: RowMapper, field: str, value: str, raw: Row, index: int) -> Row | Drop:
+def _subset_row(mapper: RowMapper, field: str, value: str, raw: Row, index: int) -> Row | Drop:
     made = mapper(raw, index)
     if isinstance(made, Drop):
         return made
@@ -60,7 +60,7 @@ def _only(mapper: RowMapper, field: str, value: str, raw: Row, index: int) -> Ro
 
 
 def _by_category(mapper: RowMapper) -> dict[str, RowMapper]:
-    return {split: partial(_only, mapper, "subset_for_metrics", name) for split, name in _CATEGORIES.items()}
+    return {split: partial(_subset_row, mapper, "subset_for_metrics", name) for split, name in _CATEGORIES.items()}
 
 
 def _benchmark(
@@ -104,8 +104,8 @@ BENCHMARKS = (
         "hle_verified",
         "Humanity's Last Exam, checked and revised, text only",
         Source(hf="skylenage/HLE-Verified", hf_split="train"),
-        verified,
-        _by_category(verified)
-        | {name.lower(): partial(_only, verified, "verified_class", name) for name in _CLASSES},
+        verified_row,
+        _by_category(verified_row)
+        | {name.lower(): partial(_subset_row, verified_row, "verified_class", name) for name in _CLASSES},
     ),
 )

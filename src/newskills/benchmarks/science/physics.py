@@ -5,23 +5,23 @@ from collections.abc import Iterable, Iterator
 
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import boxed
+from newskills.benchmarks.text import boxed_contents
 
 
-def _flat(answers: Iterable[object]) -> Iterator[str]:
+def _flat_answers(answers: Iterable[object]) -> Iterator[str]:
     """Yield the answers of nested lists, in order, without boxes around them."""
     for answer in answers:
         if isinstance(answer, list):
-            yield from _flat(answer)
+            yield from _flat_answers(answer)
         else:
-            yield ", ".join(boxed(str(answer))) or str(answer)
+            yield ", ".join(boxed_contents(str(answer))) or str(answer)
 
 
-def both(raw: Row, index: int) -> Row:
+def bilingual_row(raw: Row, index: int) -> Row:
     answers = raw["final_answers"] if "final_answers" in raw else raw["answer"]
     return {
         "problem": raw["question"],
-        "expected_answer": f"\\boxed{{{', '.join(_flat([answers]))}}}",
+        "expected_answer": f"\\boxed{{{', '.join(_flat_answers([answers]))}}}",
         "solution": raw["solution"],
         "answer_type": raw.get("answer_type"),
         "subset_for_metrics": raw["domain"],
@@ -32,13 +32,13 @@ def both(raw: Row, index: int) -> Row:
 
 def row(raw: Row, index: int) -> Row | Drop:
     if raw["language"] == "en":
-        return both(raw, index)
+        return bilingual_row(raw, index)
     return OTHER_SPLIT
 
 
-def chinese(raw: Row, index: int) -> Row | Drop:
+def chinese_row(raw: Row, index: int) -> Row | Drop:
     if raw["language"] == "zh":
-        return both(raw, index)
+        return bilingual_row(raw, index)
     return OTHER_SPLIT
 
 
@@ -48,7 +48,7 @@ BENCHMARK = Benchmark(
     title="PHYSICS: problems from school to university",
     sources=tuple(Source(split=split, hf="desimfj/PHYSICS", hf_split="test") for split in ("test", "zh", "en_zh")),
     row=row,
-    variants={"zh": chinese, "en_zh": both},
+    variants={"zh": chinese_row, "en_zh": bilingual_row},
     prompt="generic/physics",
     metric="physics",
     judge=Judge(prompt="judge/physics", model="o4-mini-2025-04-16", server_type="openai"),

@@ -20,7 +20,7 @@ _KINDS = {
 }
 
 
-def _request(answer_type: str, several: bool) -> str:
+def _answer_form(answer_type: str, several: bool) -> str:
     """Return what the prompt says about the form of the answer."""
     kinds = [_KINDS.get(kind.strip(), kind.strip()) for kind in answer_type.split(",")]
     if not several:
@@ -42,7 +42,7 @@ def row(raw: Row, index: int) -> Row:
         "subset_for_metrics": raw["subject"],
         "language": raw["language"].lower(),
         "is_multiple_answer": several,
-        "prompt_sentence": _request(raw["answer_type"], several),
+        "prompt_sentence": _answer_form(raw["answer_type"], several),
         "boxed_answer_example": "\\boxed{first answer, second answer, ...}" if several else "\\boxed{answer}",
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.options import field_set, kept_if, one
+from newskills.benchmarks.options import field_set, kept_if, single_value
 from newskills.graders.software.swe_bench_pro import WORKSPACE
 
 _PRO, _PRO_COMMIT = "scaleapi/SWE-bench_Pro-os", "ca10a60a5fcae51e6948ffe1485d4153d421e6c5"
@@ -31,7 +31,7 @@ _LANGUAGES = {
 _LANGUAGE_OF = {repo: language for language, repos in _LANGUAGES.items() for repo in repos.split()}
 
 
-def _prepared(raw: Row, dataset: str, images: str) -> Row:
+def _instance_row(raw: Row, dataset: str, images: str) -> Row:
     """Map a row; names of images have no double underscore."""
     return {
         "id": raw["instance_id"],
@@ -43,13 +43,13 @@ def _prepared(raw: Row, dataset: str, images: str) -> Row:
     }
 
 
-def verified(raw: Row, index: int) -> Row:
-    made = _prepared(raw, "princeton-nlp/SWE-bench_Verified", _IMAGES)
+def verified_row(raw: Row, index: int) -> Row:
+    made = _instance_row(raw, "princeton-nlp/SWE-bench_Verified", _IMAGES)
     return {**made, "repo_formatter": "https://github.com/{repo}", "language": "python"}
 
 
-def multilingual(raw: Row, index: int) -> Row:
-    made = _prepared(raw, "SWE-bench/SWE-bench_Multilingual", _IMAGES)
+def multilingual_row(raw: Row, index: int) -> Row:
+    made = _instance_row(raw, "SWE-bench/SWE-bench_Multilingual", _IMAGES)
     return {**made, "language": _LANGUAGE_OF[raw["repo"].lower()]}
 
 
@@ -82,7 +82,7 @@ def _eval_script(raw: Row, files: Mapping[str, str]) -> str:
     )
 
 
-def pro(raw: Row, index: int) -> Row:
+def pro_row(raw: Row, index: int) -> Row:
     """Return the row of a task, whose problem says also what the patch must offer."""
     files = raw["_files"]
     if missing := [name for name in ("run_script.sh", "parser.py") if name not in files]:
@@ -96,7 +96,7 @@ def pro(raw: Row, index: int) -> Row:
     )
     rest = {key: value for key, value in raw.items() if key != "_files"}
     return {
-        **_prepared(rest, "ScaleAI/SWE-bench_Pro", _OWN_IMAGES),
+        **_instance_row(rest, "ScaleAI/SWE-bench_Pro", _OWN_IMAGES),
         "eval_script": _eval_script(raw, files),
         "run_script": files["run_script.sh"],
         "parser": files["parser.py"],
@@ -110,9 +110,9 @@ def pro(raw: Row, index: int) -> Row:
     }
 
 
-def rebench(raw: Row, index: int) -> Row:
+def rebench_row(raw: Row, index: int) -> Row:
     """Map a row, which names its image."""
-    made = _prepared(raw, "nebius/SWE-rebench-leaderboard", _OWN_IMAGES)
+    made = _instance_row(raw, "nebius/SWE-rebench-leaderboard", _OWN_IMAGES)
     return {**made, "container_id": raw["docker_image"]}
 
 
@@ -124,10 +124,10 @@ _REPOSITORIES = {"repo_formatter": field_set("repo_formatter", "where the reposi
 _DATES = {
     "start_date": kept_if(
         "only issues from this day on (2025-01-31)",
-        lambda row, day: str(row["created_at"])[:10] >= one("day", day),
+        lambda row, day: str(row["created_at"])[:10] >= single_value("day", day),
     ),
     "end_date": kept_if(
-        "only issues up to this day", lambda row, day: str(row["created_at"])[:10] <= one("day", day)
+        "only issues up to this day", lambda row, day: str(row["created_at"])[:10] <= single_value("day", day)
     ),
 }
 
@@ -185,7 +185,7 @@ BENCHMARKS = (
             revision=_COMMIT,
             sha256="9cf3c8d406a3878dffdec80e1933b2601d00fd5868aabbe6f268c0a29484f21a",
         ),
-        verified,
+        verified_row,
         500,
         aliases=("swe-bench-verified",),
         licence="MIT",
@@ -201,7 +201,7 @@ BENCHMARKS = (
             revision=_COMMIT,
             sha256="f71dbee835fb3fd7d3b4b04334dab3f2c0ec16c518fb76b888d9d03d0a637904",
         ),
-        multilingual,
+        multilingual_row,
         300,
         licence="MIT",
         traps=(_TRAP, _NO_PATCH, "FAIL_TO_PASS and PASS_TO_PASS are lists, not texts."),
@@ -218,7 +218,7 @@ BENCHMARKS = (
             members="{run_scripts/*/run_script.sh,run_scripts/*/parser.py,dockerfiles/*/*/Dockerfile}",
             format="text",
         ),
-        pro,
+        pro_row,
         731,
         join=with_scripts,
         citation="arXiv:2509.16941",
@@ -231,7 +231,7 @@ BENCHMARKS = (
         "swe-rebench",
         "SWE-rebench: recent issues, collected month by month",
         Source(split="default", hf="nebius/SWE-rebench-leaderboard", hf_split="test"),
-        rebench,
+        rebench_row,
         0,
         homepage="https://swe-rebench.com",
         citation="arXiv:2505.20411",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from newskills.base.benchmark import Benchmark, Group, Judge, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import TRANSCRIBE, embedded, heard
+from newskills.benchmarks.media import TRANSCRIBE, audio_messages, embedded_asset
 from newskills.benchmarks.scores import entries, headline
 
 _COUNTED = (
@@ -32,7 +32,7 @@ _PAIR = re.compile(r"covost2_([a-z]{2})_([a-z]{2})_test")
 def row(raw: Row, index: int) -> Row:
     name = raw["_hf"].partition("/")[2]
     pair = _PAIR.fullmatch(name)
-    sound = embedded(raw["context"], f"{name}-{index}")
+    sound = embedded_asset(raw["context"], f"{name}-{index}")
     if pair is not None:
         task_type, target = "AST", pair[2]
         languages: Row = {"source_language": pair[1], "target_language": target}
@@ -41,10 +41,10 @@ def row(raw: Row, index: int) -> Row:
         languages = {"language": "zh" if "_zh_" in name else "en"}
     if name not in _COUNTED.split(","):
         task_type = "QA"
-    request = _request(name, raw, target)
+    request = _request_text(name, raw, target)
     return {
         "id": f"{name}-{index}",
-        "messages": heard(request, sound),
+        "messages": audio_messages(request, sound),
         "audio_path": sound,
         "question": str(raw.get("speech_instruction") or request),
         "expected_answer": raw["answer"],
@@ -56,7 +56,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def _request(name: str, raw: Row, target: str) -> str:
+def _request_text(name: str, raw: Row, target: str) -> str:
     """Return what is asked about the sound; the data sets of recognition, translation and voices leave that to the
     user."""
     if target:

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 from newskills.base.benchmark import Asset, Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import heard, seconds_of
+from newskills.benchmarks.media import audio_messages, seconds_of
 
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -17,7 +17,7 @@ def row(raw: Row, index: int) -> Row:
     seconds = seconds_of(data)
     return {
         "id": f"fsdd-{file.stem}",
-        "messages": heard(
+        "messages": audio_messages(
             "Write down the digit that is said, as a word.", Asset(file.name, data), seconds=seconds
         ),
         "question": "Write down the digit that is said, as a word.",

@@ -7,7 +7,7 @@ from typing import Any
 
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Group, Judge, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import heard
+from newskills.benchmarks.media import audio_messages
 from newskills.benchmarks.scores import weighted
 from newskills.benchmarks.text import choices
 
@@ -34,16 +34,16 @@ def row(part: str, raw: Row, index: int) -> Row | Drop:
         return {
             **shared,
             **fields,
-            "messages": heard(fields["problem"] + _LETTER, *sounds),
+            "messages": audio_messages(fields["problem"] + _LETTER, *sounds),
             "expected_answer": letter,
         }
-    made = {**shared, "messages": heard(question, *sounds)}
+    made = {**shared, "messages": audio_messages(question, *sounds)}
     if part == "open_ended":
         return {**made, "expected_answer": raw["answer"]}
-    return {**made, **instruction(raw["task_identifier"], raw["kwargs"] or {})}
+    return {**made, **instruction_fields(raw["task_identifier"], raw["kwargs"] or {})}
 
 
-def instruction(name: str, arguments: Mapping[str, Any]) -> Row:
+def instruction_fields(name: str, arguments: Mapping[str, Any]) -> Row:
     """Return the instruction under its name in IFEval. Raises KeyError for one that is not known."""
     return {"instruction_id_list": [_KINDS[name]], "kwargs": [dict(arguments)]}
 

@@ -6,11 +6,11 @@ from functools import partial
 
 from newskills.base.benchmark import Benchmark, Group, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import TRANSCRIBE, heard, spoken
+from newskills.benchmarks.media import TRANSCRIBE, audio_fields, audio_messages
 from newskills.benchmarks.scores import weighted
 
 
-def contextasr(mode: str, raw: Row, index: int) -> Row:
+def contextasr_row(mode: str, raw: Row, index: int) -> Row:
     names, domain = [str(name) for name in raw["entity_list"]], raw["domain_label"]
     hint = {
         "contextless": "",
@@ -20,7 +20,7 @@ def contextasr(mode: str, raw: Row, index: int) -> Row:
     seconds = float(raw["duration"])
     return {
         "id": f"contextasr-{mode}-{raw['uniq_id']}",
-        "messages": heard(hint + TRANSCRIBE, raw["audio"], seconds=seconds),
+        "messages": audio_messages(hint + TRANSCRIBE, raw["audio"], seconds=seconds),
         "duration": seconds,
         "audio_filepath": raw["audio"],
         "expected_answer": raw["text"],
@@ -32,14 +32,14 @@ def contextasr(mode: str, raw: Row, index: int) -> Row:
     }
 
 
-def earnings(mode: str, raw: Row, index: int) -> Row:
+def earnings_row(mode: str, raw: Row, index: int) -> Row:
     local, everywhere = [str(word) for word in raw["dictionary"]], [str(word) for word in raw["keywords"]]
     names_shown = {"contextless": [], "local": local, "global": everywhere}[mode]
     hint = f"These words may occur: {', '.join(names_shown)}. " if names_shown else ""
     name = f"earnings22-{mode}-{index}"
     return {
         "id": name,
-        **spoken(raw, name, hint + TRANSCRIBE),
+        **audio_fields(raw, name, hint + TRANSCRIBE),
         "expected_answer": raw["norm_text"],
         "expected_answer_cased": raw["text"],
         "keyword_list": local,
@@ -98,13 +98,17 @@ BENCHMARKS = tuple(
         mode,
         "ContextASR-Bench: English speech with names",
         "MrSupW/ContextASR-Bench",
-        contextasr,
+        contextasr_row,
         "ContextASR-Speech_English.jsonl",
     )
     for mode in _CONTEXT
 ) + tuple(
     _benchmark(
-        "contextual-earnings22", mode, "Earnings calls with keywords", "argmaxinc/contextual-earnings22", earnings
+        "contextual-earnings22",
+        mode,
+        "Earnings calls with keywords",
+        "argmaxinc/contextual-earnings22",
+        earnings_row,
     )
     for mode in _EARNINGS
 )

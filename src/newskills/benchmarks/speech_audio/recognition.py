@@ -7,7 +7,7 @@ from typing import Any
 
 from newskills.base.benchmark import Benchmark, Drop, RowMapper, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import TRANSCRIBE, heard, sound_in, spoken
+from newskills.benchmarks.media import TRANSCRIBE, audio_fields, audio_messages, sound_in
 from newskills.benchmarks.options import first_rows, kept_if, rows_with
 
 _SILENT = Drop("there are no words in the transcript")
@@ -16,11 +16,11 @@ _EXACTLY = (
 )
 
 
-def leaderboard(raw: Row, index: int) -> Row | Drop:
+def leaderboard_row(raw: Row, index: int) -> Row | Drop:
     if not raw["text"].strip() or raw["text"].strip() == "ignore_time_segment_in_scoring":
         return _SILENT
     name = f"{raw['dataset']}-{index}"
-    made = spoken(raw, name, TRANSCRIBE)
+    made = audio_fields(raw, name, TRANSCRIBE)
     return {
         "id": name,
         **made,
@@ -36,7 +36,7 @@ def librispeech_pc(raw: Row, index: int) -> Row:
     path = PurePosixPath(raw["audio_filepath"])
     return {
         "id": path.stem,
-        "messages": heard(_EXACTLY, f"LibriSpeech/{path}", seconds=raw.get("duration")),
+        "messages": audio_messages(_EXACTLY, f"LibriSpeech/{path}", seconds=raw.get("duration")),
         "expected_answer": raw["text"],
         "audio_filepath": f"LibriSpeech/{path}",
         "duration": raw.get("duration"),
@@ -46,11 +46,11 @@ def librispeech_pc(raw: Row, index: int) -> Row:
     }
 
 
-def musan(raw: Row, index: int) -> Row:
+def musan_row(raw: Row, index: int) -> Row:
     kinds = ("music", "noise", "speech")
     label = raw["label"]
     kind = label if label in kinds else kinds[label]
-    made = spoken(raw, f"musan-{index}", TRANSCRIBE)
+    made = audio_fields(raw, f"musan-{index}", TRANSCRIBE)
     return {
         "id": f"musan-{index}",
         **made,
@@ -73,10 +73,10 @@ _NUMBERS = {
 }
 
 
-def numb3rs(split: str, raw: Row, index: int) -> Row:
+def numb3rs_row(split: str, raw: Row, index: int) -> Row:
     return {
         "id": f"numb3rs-{index}",
-        **spoken(raw, f"numb3rs-{index}", _NUMBERS[split]),
+        **audio_fields(raw, f"numb3rs-{index}", _NUMBERS[split]),
         "expected_answer": raw["text_itn" if split == "test_itn" else "text_tn"],
         "text_tn": raw["text_tn"],
         "text_itn": raw["text_itn"],
@@ -114,7 +114,7 @@ BENCHMARKS = (
         "asr-leaderboard",
         "Open ASR Leaderboard: nine English test sets",
         (Source(hf="hf-audio/esb-datasets-test-only-sorted", config=_LEADERBOARD),),
-        leaderboard,
+        leaderboard_row,
         options={"datasets": rows_with("subset_for_metrics", "only these data sets")},
         grader_config={"normalization_mode": "hf_leaderboard"},
         licence="mixed, by data set",
@@ -145,8 +145,8 @@ BENCHMARKS = (
         "numb3rs",
         "Numb3rs: spoken numbers as words or digits",
         tuple(Source(split=split, hf="nvidia/Numb3rs", hf_split="test") for split in _NUMBERS),
-        partial(numb3rs, "test_neutral"),
-        variants={split: partial(numb3rs, split) for split in _NUMBERS},
+        partial(numb3rs_row, "test_neutral"),
+        variants={split: partial(numb3rs_row, split) for split in _NUMBERS},
         split="test_neutral",
         options={"categories": rows_with("category", "only numbers of these kinds")},
         grader_config={"normalization_mode": "no_tn_itn", "reference_fields": ["text_tn", "text_itn"]},
@@ -160,7 +160,7 @@ BENCHMARKS = (
         "musan",
         "MUSAN: music and noise without words to write down",
         (Source(hf="FluidInference/musan", hf_split="train"),),
-        musan,
+        musan_row,
         options={
             "categories": kept_if(
                 "only music, speech or noise",

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Group, Option, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.downloads.readers import read_source
-from newskills.benchmarks.media import TRANSCRIBE, heard, spoken
-from newskills.benchmarks.options import kept_if, one
+from newskills.benchmarks.media import TRANSCRIBE, audio_fields, audio_messages
+from newskills.benchmarks.options import kept_if, single_value
 from newskills.benchmarks.scores import entries, headline
 
 _LOCALES = {
@@ -42,7 +42,7 @@ _PAIRS = [f"{code}_en" for code in _FROM.split()] + [f"en_{code}" for code in _I
 _COVOST = f"https://dl.fbaipublicfiles.com/covost/covost_v2.{{{','.join(_PAIRS)}}}.tsv.tar.gz"
 
 
-def translate(language: str) -> str:
+def translation_request(language: str) -> str:
     """Return the instruction to translate speech into `language`."""
     return f"Translate the speech into {language}. Reply with the translation, and nothing else."
 
@@ -58,7 +58,7 @@ def fleurs_asr(raw: Row, index: int) -> Row:
     name = f"{locale}-{index}"
     return {
         "id": name,
-        **spoken(raw, name, TRANSCRIBE),
+        **audio_fields(raw, name, TRANSCRIBE),
         "expected_answer": raw["raw_transcription"],
         "language": code_of(locale),
         "task_type": "ASR",
@@ -82,7 +82,7 @@ def fleurs_st(raw: Row, index: int) -> Row:
     name = f"{locale}-en-{index}"
     return {
         "id": name,
-        **spoken(raw, name, translate("English")),
+        **audio_fields(raw, name, translation_request("English")),
         "expected_answer": raw["english"],
         "source_language": code_of(locale),
         "target_language": "en",
@@ -95,7 +95,7 @@ def with_sentences(folder: Path, raw: Iterable[Row]) -> Iterator[Row]:
     """Yield rows with what is spoken, which CoVoST leaves to Common Voice: `<folder>/<language>/validated.tsv`."""
     spoken_texts: dict[str, dict[str, str]] = {}
     for row in raw:
-        language = _pair(row)[0]
+        language = _language_pair(row)[0]
         if language not in spoken_texts:
             path = folder / language / "validated.tsv"
             lines = read_source(path, Source(format="tsv", quoted=False)) if path.is_file() else ()
@@ -103,19 +103,19 @@ def with_sentences(folder: Path, raw: Iterable[Row]) -> Iterator[Row]:
         yield {**row, "sentence": spoken_texts[language].get(row["path"], "")}
 
 
-def _pair(raw: Row) -> tuple[str, str]:
+def _language_pair(raw: Row) -> tuple[str, str]:
     source, _, target = raw["_file"].rpartition("/")[2].split(".")[1].partition("_")
     return source, target
 
 
 def _from_common_voice(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-    return replace(benchmark, join=partial(with_sentences, Path(one("common_voice", values))))
+    return replace(benchmark, join=partial(with_sentences, Path(single_value("common_voice", values))))
 
 
-def covost2(task: str, raw: Row, index: int) -> Row | Drop:
+def covost2_row(task: str, raw: Row, index: int) -> Row | Drop:
     if raw["split"] != "test":
         return OTHER_SPLIT
-    source, target = _pair(raw)
+    source, target = _language_pair(raw)
     asr, sentence = task == "ASR", raw.get("sentence", "")
     if asr and source == "en" and target != "de":
         return Drop("English speech is the same for all targets")
@@ -129,11 +129,11 @@ def covost2(task: str, raw: Row, index: int) -> Row | Drop:
         languages = {"language": ours}
     else:
         identity, subset = f"{source}-{target}", f"{source}->{target}"
-        request, expected_answer = translate(_NAMES[theirs]), raw["translation"]
+        request, expected_answer = translation_request(_NAMES[theirs]), raw["translation"]
         languages = {"source_language": ours, "target_language": theirs}
     return {
         "id": f"{identity}-{raw['path']}",
-        "messages": heard(request, clip),
+        "messages": audio_messages(request, clip),
         "expected_answer": expected_answer,
         "audio_path": clip,
         "source": sentence,
@@ -199,7 +199,7 @@ def _benchmark(name: str, title: str, source: Source, row: RowMapper, **more: An
     )
 
 
-def _chosen(row: Row, values: tuple[str, ...]) -> bool:
+def _has_language(row: Row, values: tuple[str, ...]) -> bool:
     """Return whether the language, or that of the two which is not English, is among the values."""
     source, target = row.get("source_language", row.get("language")), row.get("target_language")
     return (target if source == "en" and target else source) in values
@@ -211,7 +211,7 @@ _COMMON_VOICE = {
         apply=_from_common_voice,
     )
 }
-_LANGUAGES = {"languages": kept_if("only these languages, beside English (de, zh, …)", _chosen)}
+_LANGUAGES = {"languages": kept_if("only these languages, beside English (de, zh, …)", _has_language)}
 _FLEURS = Source(hf="google/fleurs", config=f"{{{','.join(_LOCALES)}}}")
 _TSV = Source(url=_COVOST, format="tsv", members="*.tsv", quoted=False)
 BENCHMARKS = (
@@ -230,14 +230,14 @@ BENCHMARKS = (
         "covost2.asr",
         "CoVoST 2: speech of 22 languages, written down",
         _TSV,
-        partial(covost2, "ASR"),
+        partial(covost2_row, "ASR"),
         options=_LANGUAGES | _COMMON_VOICE,
     ),
     _benchmark(
         "covost2.st",
         "CoVoST 2: 21 languages into English, 15 from it",
         _TSV,
-        partial(covost2, "AST"),
+        partial(covost2_row, "AST"),
         options=_LANGUAGES | _COMMON_VOICE,
     ),
 )

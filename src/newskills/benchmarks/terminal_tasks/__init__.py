@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Asset, Benchmark, Drop, Option, Source
 from newskills.base.records import Row
-from newskills.benchmarks.options import one
+from newskills.benchmarks.options import single_value
 from newskills.benchmarks.terminal_tasks.files import TaskFiles, UnsupportedTaskError, image_name
 from newskills.benchmarks.terminal_tasks.formats import FORMATS
 from newskills.benchmarks.terminal_tasks.registry import is_registry, registry_source
@@ -47,7 +47,7 @@ def terminal_benchmark(name: str, **fields: Any) -> Benchmark:
         **{
             "name": name,
             "category": "software-engineering",
-            "join": folders,
+            "join": group_task_folders,
             "row": row,
             "options": {"tasks": _from_folder()},
             "prompt": "agents/terminal",
@@ -63,10 +63,10 @@ def terminal_benchmark(name: str, **fields: Any) -> Benchmark:
 
 def _from_folder() -> Option:
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-        wanted = one("--tasks", values)
+        wanted = single_value("--tasks", values)
         if is_registry(wanted):
             source, depth = registry_source(wanted)
-            return replace(benchmark, sources=(source,), items={}, join=partial(folders, depth=depth))
+            return replace(benchmark, sources=(source,), items={}, join=partial(group_task_folders, depth=depth))
         place = str(Path(wanted).expanduser().resolve())
         return replace(benchmark, sources=(Source(path=place, members=MEMBERS, format="asset"),), items={})
 
@@ -74,16 +74,16 @@ def _from_folder() -> Option:
     return Option(meaning=meaning, apply=apply)
 
 
-def folders(raw: Iterable[Row], depth: int = 1) -> Iterator[Row]:
+def group_task_folders(raw: Iterable[Row], depth: int = 1) -> Iterator[Row]:
     """Group single files to a raw row for each task folder with its `files`: name in the folder → bytes. `depth`: of
     the task folders in what was read."""
-    for task, members in groupby(raw, lambda file: _place(file["_file"], depth)[0]):
-        files = {_place(file["_file"], depth)[1]: file["asset"].data for file in members}
+    for task, members in groupby(raw, lambda file: _split_task_path(file["_file"], depth)[0]):
+        files = {_split_task_path(file["_file"], depth)[1]: file["asset"].data for file in members}
         if any(layout.task_file in files for layout in FORMATS):
             yield {"_file": task, "files": files}
 
 
-def _place(name: str, depth: int) -> tuple[str, str]:
+def _split_task_path(name: str, depth: int) -> tuple[str, str]:
     """Split a name into (task, name in its folder)."""
     parts = name.split("/") if depth > 1 else name.removeprefix("tasks/").split("/")
     return parts[min(depth, len(parts)) - 1], "/".join(parts[depth:])

@@ -23,11 +23,11 @@ from newskills.base.records import Row
 from newskills.benchmarks.terminal_tasks.files import (
     TaskFiles,
     UnsupportedTaskError,
-    converted,
+    convert_value,
     image_name,
     last_workdir,
-    megabytes,
     parse_file,
+    parse_megabytes,
 )
 
 CONDITIONS: dict[str, Condition] = {
@@ -143,16 +143,16 @@ def read_compose(files: TaskFiles, name: str, usual: TaskService, variables: Map
 
     Raises DataError, UnsupportedTaskError.
     """
-    parse = partial(_parsed, variables=variables)
+    parse = partial(_parse_yaml, variables=variables)
     compose = parse_file(files, name, parse, _Compose)
     if set(compose.networks) - {"default"} or compose.networks.get("default"):
         raise UnsupportedTaskError(f"{name} has `networks` of its own")
     written = {usual.name: _Service()}
     for key, raw in compose.services.items():
-        written[key] = converted(files, name, raw, _Service, f"services.{key}")
+        written[key] = convert_value(files, name, raw, _Service, f"services.{key}")
     folder = posixpath.dirname(name)
     services = {
-        key: _service(files, f"{name}: services.{key}", folder, key, service, compose, usual)
+        key: _task_service(files, f"{name}: services.{key}", folder, key, service, compose, usual)
         for key, service in written.items()
     }
     _check_volumes(name, services)
@@ -171,7 +171,7 @@ def read_compose(files: TaskFiles, name: str, usual: TaskService, variables: Map
     return ServiceGroup(services=ordered, main=usual.name)
 
 
-def _service(
+def _task_service(
     files: TaskFiles,
     where: str,
     folder: str,
@@ -188,8 +188,8 @@ def _service(
         raise UnsupportedTaskError(f"{where} has an `entrypoint`, and agents act in it")
     if is_main and not _is_idle(service.command):
         raise UnsupportedTaskError(f"{where} has a `command` that does more than wait, and agents act in it")
-    copied, volumes = _mounts(files, where, folder, service, compose)
-    build = _build(files, where, folder, service)
+    copied, volumes = _service_mounts(files, where, folder, service, compose)
+    build = _image_build(files, where, folder, service)
     if build is None and not service.image and is_main:
         build = usual.build
     image = service.image or (usual.image if is_main else "")
@@ -199,7 +199,7 @@ def _service(
         raise UnsupportedTaskError(f"{where} has neither `image` nor `build`")
     workdir = service.working_dir
     if is_main and not workdir:
-        workdir = _workdir(files, build) if service.build is not None else usual.workdir
+        workdir = _build_workdir(files, build) if service.build is not None else usual.workdir
     return TaskService(
         name=key,
         image=image,
@@ -207,21 +207,21 @@ def _service(
             name for name in dict.fromkeys((service.hostname, service.container_name)) if name and name != key
         ],
         build=build,
-        entrypoint=_words(service.entrypoint),
-        command=None if is_main else _words(service.command),
-        variables={**(usual.variables if is_main else {}), **_pairs(where, service.environment)},
+        entrypoint=_command_words(service.entrypoint),
+        command=None if is_main else _command_words(service.command),
+        variables={**(usual.variables if is_main else {}), **_parse_variables(where, service.environment)},
         user=str(service.user),
         workdir=workdir,
         files=copied,
         volumes=volumes,
-        needs=_needs(where, service),
-        health=_health(where, service.healthcheck),
-        memory_mb=megabytes(str(service.mem_limit or "")),
+        needs=_service_conditions(where, service),
+        health=_health_check(where, service.healthcheck),
+        memory_mb=parse_megabytes(str(service.mem_limit or "")),
         shared_memory=str(service.shm_size),
     )
 
 
-def _build(files: TaskFiles, where: str, folder: str, service: _Service) -> ImageBuild | None:
+def _image_build(files: TaskFiles, where: str, folder: str, service: _Service) -> ImageBuild | None:
     if service.build is None:
         return None
     written = _Build(context=service.build) if isinstance(service.build, str) else service.build
@@ -232,20 +232,20 @@ def _build(files: TaskFiles, where: str, folder: str, service: _Service) -> Imag
         folder=context,
         dockerfile=posixpath.normpath(written.dockerfile),
         target=written.target,
-        arguments=_pairs(f"{where}.build", written.args),
+        arguments=_parse_variables(f"{where}.build", written.args),
     )
     if posixpath.normpath(posixpath.join(context, build.dockerfile)) not in files:
         raise UnsupportedTaskError(f"{where} has a `build` without its Dockerfile")
     return build
 
 
-def _workdir(files: TaskFiles, build: ImageBuild | None) -> str:
+def _build_workdir(files: TaskFiles, build: ImageBuild | None) -> str:
     if build is None or build.target:
         return ""
     return last_workdir(files.text(posixpath.normpath(posixpath.join(build.folder, build.dockerfile))))
 
 
-def _mounts(
+def _service_mounts(
     files: TaskFiles, where: str, folder: str, service: _Service, compose: _Compose
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return (file or folder of the task → where its copy lies, volume → where it is seen)."""
@@ -283,7 +283,7 @@ def _check_volumes(name: str, services: Mapping[str, TaskService]) -> None:
                 raise UnsupportedTaskError(f"{name} mounts `{source}` in {users[source]} and in {service.name}")
 
 
-def _needs(where: str, service: _Service) -> dict[str, Condition]:
+def _service_conditions(where: str, service: _Service) -> dict[str, Condition]:
     needs = service.depends_on
     written = needs if isinstance(needs, dict) else {needed: _Need() for needed in needs}
     for need in written.values():
@@ -292,7 +292,7 @@ def _needs(where: str, service: _Service) -> dict[str, Condition]:
     return {needed: CONDITIONS[need.condition] for needed, need in written.items()}
 
 
-def _health(where: str, check: _Check | None) -> HealthCheck | None:
+def _health_check(where: str, check: _Check | None) -> HealthCheck | None:
     if check is None or check.disable:
         return None
     words = ["CMD-SHELL", check.test] if isinstance(check.test, str) else check.test
@@ -304,15 +304,15 @@ def _health(where: str, check: _Check | None) -> HealthCheck | None:
         raise UnsupportedTaskError(f"{where}.healthcheck.test is not understood")
     return HealthCheck(
         command=shlex.join(words[1:]),
-        interval_sec=_seconds(where, check.interval),
-        timeout_sec=_seconds(where, check.timeout),
-        start_period_sec=_seconds(where, check.start_period),
-        start_interval_sec=_seconds(where, check.start_interval),
+        interval_sec=_parse_seconds(where, check.interval),
+        timeout_sec=_parse_seconds(where, check.timeout),
+        start_period_sec=_parse_seconds(where, check.start_period),
+        start_interval_sec=_parse_seconds(where, check.start_interval),
         retries=check.retries,
     )
 
 
-def _seconds(where: str, text: str) -> float:
+def _parse_seconds(where: str, text: str) -> float:
     """Return seconds of `1m30s`. Raises UnsupportedTaskError."""
     parts = _PART.findall(text)
     if "".join(number + unit for number, unit in parts) != text or not parts:
@@ -321,17 +321,17 @@ def _seconds(where: str, text: str) -> float:
 
 
 def _is_idle(command: str | list[str] | None) -> bool:
-    return _IDLE.fullmatch(" ".join(_words(command) or [])) is not None
+    return _IDLE.fullmatch(" ".join(_command_words(command) or [])) is not None
 
 
-def _words(command: str | list[str] | None) -> list[str] | None:
+def _command_words(command: str | list[str] | None) -> list[str] | None:
     """Return the words of a command, which compose splits as a shell does."""
     if isinstance(command, str):
         return shlex.split(command)
     return command
 
 
-def _pairs(where: str, written: Mapping[str, Any] | list[str] | None) -> dict[str, str]:
+def _parse_variables(where: str, written: Mapping[str, Any] | list[str] | None) -> dict[str, str]:
     """Return the variables of a mapping, or of a list of `NAME=value`. Raises UnsupportedTaskError for one that this
     machine would have to give."""
     pairs = dict(written) if isinstance(written, Mapping) else {}
@@ -346,7 +346,7 @@ def _pairs(where: str, written: Mapping[str, Any] | list[str] | None) -> dict[st
     return pairs
 
 
-def _parsed(text: str, variables: Mapping[str, str]) -> Any:
+def _parse_yaml(text: str, variables: Mapping[str, str]) -> Any:
     """Read YAML, replace variables in its texts, and drop extensions. Raises yaml.YAMLError, UnsupportedTaskError."""
 
     def known(match: re.Match[str]) -> str:
@@ -361,17 +361,17 @@ def _parsed(text: str, variables: Mapping[str, str]) -> Any:
             )
         return match["usual"]
 
-    return _mapped(yaml.safe_load(text), lambda value: _VARIABLE.sub(known, value))
+    return _map_texts(yaml.safe_load(text), lambda value: _VARIABLE.sub(known, value))
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         kept: Row = {
-            str(key): _mapped(item, change) for key, item in value.items() if not str(key).startswith("x-")
+            str(key): _map_texts(item, change) for key, item in value.items() if not str(key).startswith("x-")
         }
         return kept
     if isinstance(value, list):
-        return [_mapped(item, change) for item in value]
+        return [_map_texts(item, change) for item in value]
     if isinstance(value, str):
         return change(value)
     return value

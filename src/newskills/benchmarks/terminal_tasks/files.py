@@ -109,10 +109,10 @@ def parse_file(files: TaskFiles, name: str, parse: Callable[[str], Any], type_: 
         raw = parse(files.text(name))
     except (yaml.YAMLError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{files.task}/{name} cannot be read: {error}.") from error
-    return converted(files, name, raw, type_)
+    return convert_value(files, name, raw, type_)
 
 
-def converted(files: TaskFiles, name: str, raw: Any, type_: type[T], where: str = "") -> T:
+def convert_value(files: TaskFiles, name: str, raw: Any, type_: type[T], where: str = "") -> T:
     """Convert what stands at `where` in the file `name`. Raises DataError, UnsupportedTaskError as `parse_file`."""
     try:
         return msgspec.convert(raw, type_)
@@ -137,7 +137,7 @@ def image_name(files: TaskFiles, folder: str, build: ImageBuild | None = None) -
     return f"{TASK_IMAGES}:{content.hexdigest()[:24]}"
 
 
-def megabytes(size: str | None) -> int:
+def parse_megabytes(size: str | None) -> int:
     """Return the megabytes of `512M`, or of a number of bytes; 0 where nothing is said."""
     match = _SIZE.fullmatch((size or "").strip())
     if match:

@@ -57,7 +57,7 @@ def read_terminal_bench(files: TaskFiles) -> ReadTask:
     files.text("run-tests.sh")
     if task.parser_name != "pytest":
         raise UnsupportedTaskError(f"the log of its tests is that of {task.parser_name}, not of pytest")
-    service, group = _service(files), None
+    service, group = _agent_service(files), None
     if service is None:
         logs = {f"T_BENCH_TASK_{name}PATH": OWN for name in ("LOGS_", "AGENT_LOGS_")}
         names = {f"T_BENCH_TASK_DOCKER_{name}": "client" for name in ("CLIENT_CONTAINER_NAME", "NAME_PREFIX")}
@@ -65,7 +65,11 @@ def read_terminal_bench(files: TaskFiles) -> ReadTask:
         main, group = read_main(files, COMPOSE, TaskService(name=CLIENT, image=""), known_names)
         build, image, workdir, variables = main.build, main.image, main.workdir, main.variables
     else:
-        build, image, variables = _built_of(files, service), "", _variables(service.get("environment") or {})
+        build, image, variables = (
+            _built_of(files, service),
+            "",
+            _service_variables(service.get("environment") or {}),
+        )
         workdir = last_workdir(files.text(posixpath.normpath(posixpath.join(build.folder, build.dockerfile))))
     return ReadTask(
         instruction=task.instruction.strip(),
@@ -85,7 +89,7 @@ def read_terminal_bench(files: TaskFiles) -> ReadTask:
     )
 
 
-def _service(files: TaskFiles) -> Row | None:
+def _agent_service(files: TaskFiles) -> Row | None:
     """Return the container of the agent in docker-compose.yaml; {} without it, None where there are several
     containers. Raises UnsupportedTaskError, DataError."""
     if COMPOSE not in files:
@@ -116,13 +120,13 @@ def _built_of(files: TaskFiles, service: Row) -> ImageBuild:
     return ImageBuild(folder=context, dockerfile=dockerfile)
 
 
-def _variables(written: Any) -> dict[str, str]:
+def _service_variables(written: Any) -> dict[str, str]:
     """Read the variables of a service: a mapping, or a list of `NAME=value`. Raises UnsupportedTaskError."""
     pairs = written.items() if isinstance(written, dict) else (str(item).partition("=")[::2] for item in written)
-    return {str(name): _substituted("" if value is None else str(value)) for name, value in pairs}
+    return {str(name): _substitute_variables("" if value is None else str(value)) for name, value in pairs}
 
 
-def _substituted(value: str) -> str:
+def _substitute_variables(value: str) -> str:
     def known(match: re.Match[str]) -> str:
         name = match[1] or match[2]
         if name not in _GIVEN:

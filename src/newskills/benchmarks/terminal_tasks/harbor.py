@@ -26,8 +26,8 @@ from newskills.benchmarks.terminal_tasks.files import (
     UnsupportedTaskError,
     image_name,
     last_workdir,
-    megabytes,
     parse_file,
+    parse_megabytes,
 )
 from newskills.graders.software.phases import (
     ARTIFACTS,
@@ -153,47 +153,47 @@ def read_harbor(files: TaskFiles) -> ReadTask:
     _check_version(files)
     task = parse_file(files, "task.toml", tomllib.loads, _Task)
     environment, own = task.environment, _own_container(task, files)
-    _check(environment, "environment")
+    _check_environment(environment, "environment")
     main, group = read_main(files, COMPOSE, _usual_main(files, environment), _compose_variables(environment))
     if group is not None and own is not None:
         raise UnsupportedTaskError("its tests have a container of their own beside several of the agent's")
-    steps = [_step(files, task, step, own) for step in task.steps]
+    steps = [_task_step(files, task, step, own) for step in task.steps]
     if not steps and (own is None or not own.bundled):
         files.text("tests/test.sh")
     if len({step.name.casefold() for step in steps}) < len(steps):
         raise DataError(f"{files.task}/task.toml: two of its steps have one name.")
-    policies = _policies(task)
-    allowed = _allowed(policies)
+    policies = _phase_policies(task)
+    allowed = _allowed_hosts(policies)
     if own is not None and "tests" in allowed:
         raise UnsupportedTaskError("its tests, in a container of their own, have the network in part")
     agents = [policies[phase] for phase in PHASES if own is None or phase != "tests"]
     offline = not steps and all(hosts == [] for hosts in agents)
     metadata = task.metadata
     return ReadTask(
-        instruction=steps[0].instruction if steps else _instruction(files, "instruction.md"),
+        instruction=steps[0].instruction if steps else _read_instruction(files, "instruction.md"),
         image=main.image,
         build=main.build.folder if main.build else "",
         difficulty=str(metadata.get("difficulty") or ""),
         settings=TaskSettings(
             container_repo_dir=environment.workdir or main.workdir,
             variables=main.variables,
-            test_variables=_resolve(task.verifier.env, "verifier.env"),
-            solution_variables=_resolve(task.solution.env, "solution.env"),
+            test_variables=_resolve_variables(task.verifier.env, "verifier.env"),
+            solution_variables=_resolve_variables(task.solution.env, "solution.env"),
             agent_timeout=task.agent.timeout_sec or 0.0,
             test_timeout=task.verifier.timeout_sec,
-            memory_mb=environment.memory_mb or megabytes(environment.memory),
-            disk_mb=environment.storage_mb or megabytes(environment.storage),
+            memory_mb=environment.memory_mb or parse_megabytes(environment.memory),
+            disk_mb=environment.storage_mb or parse_megabytes(environment.storage),
             cpus=environment.cpus or 0.0,
             build_timeout=environment.build_timeout_sec,
             offline=offline,
             phases=TaskPhases(
-                agent_user=_user(task.agent.user),
-                test_user=_user(task.verifier.user),
-                closed=[] if offline else _closed(policies),
+                agent_user=_user_name(task.agent.user),
+                test_user=_user_name(task.verifier.user),
+                closed=[] if offline else _closed_phases(policies),
                 allowed=allowed,
                 health=environment.healthcheck,
-                collect=[_collect(hook) for hook in task.verifier.collect],
-                artifacts=[] if own is None else list(_artifacts(task.artifacts)),
+                collect=[_collect_command(hook) for hook in task.verifier.collect],
+                artifacts=[] if own is None else list(_collected_artifacts(task.artifacts)),
                 container=own,
             ),
             group=group,
@@ -206,11 +206,11 @@ def read_harbor(files: TaskFiles) -> ReadTask:
     )
 
 
-def _instruction(files: TaskFiles, name: str) -> str:
+def _read_instruction(files: TaskFiles, name: str) -> str:
     return _without_canary(files.text(name)).strip()
 
 
-def _step(files: TaskFiles, task: _Task, step: _HarborStep, own: TestContainer | None) -> TaskStep:
+def _task_step(files: TaskFiles, task: _Task, step: _HarborStep, own: TestContainer | None) -> TaskStep:
     """Return a step, with what it takes of the task where it does not say otherwise (`trial/multi_step.py`). Raises
     DataError, UnsupportedTaskError."""
     if own is not None or step.verifier.environment is not None or step.verifier.environment_mode == "separate":
@@ -222,26 +222,26 @@ def _step(files: TaskFiles, task: _Task, step: _HarborStep, own: TestContainer |
         files.text(f"{folder}/tests/test.sh")
     agent, verifier = task.agent, task.verifier
     for phase, place in ((step.agent, "agent"), (step.verifier, "verifier")):
-        _policy(phase, f"steps.{step.name}.{place}")
+        _section_policy(phase, f"steps.{step.name}.{place}")
     policy = structs.replace(
         task,
         agent=step.agent if step.agent.network_mode else agent,
         verifier=step.verifier if step.verifier.network_mode else verifier,
     )
-    policies = _policies(policy)
+    policies = _phase_policies(policy)
     least = step.min_reward
     return TaskStep(
         name=step.name,
-        instruction=_instruction(files, f"{folder}/instruction.md"),
+        instruction=_read_instruction(files, f"{folder}/instruction.md"),
         agent_timeout=(agent.timeout_sec if step.agent.timeout_sec is None else step.agent.timeout_sec) or 0.0,
         test_timeout=step.verifier.timeout_sec,
-        test_variables=_resolve(step.verifier.env, f"steps.{step.name}.verifier.env"),
-        agent_user=_user(agent.user if step.agent.user is None else step.agent.user),
-        test_user=_user(verifier.user if step.verifier.user is None else step.verifier.user),
-        closed=_closed(policies),
-        allowed=_allowed(policies),
+        test_variables=_resolve_variables(step.verifier.env, f"steps.{step.name}.verifier.env"),
+        agent_user=_user_name(agent.user if step.agent.user is None else step.agent.user),
+        test_user=_user_name(verifier.user if step.verifier.user is None else step.verifier.user),
+        closed=_closed_phases(policies),
+        allowed=_allowed_hosts(policies),
         health=step.healthcheck,
-        collect=[_collect(hook) for hook in (*verifier.collect, *step.verifier.collect)],
+        collect=[_collect_command(hook) for hook in (*verifier.collect, *step.verifier.collect)],
         min_reward=least if isinstance(least, dict) else {} if least is None else {"reward": least},
     )
 
@@ -274,13 +274,13 @@ def _usual_main(files: TaskFiles, environment: _Environment) -> TaskService:
         image=image,
         build=build,
         workdir=workdir,
-        variables=_resolve(environment.env, "environment.env"),
+        variables=_resolve_variables(environment.env, "environment.env"),
     )
 
 
 def _compose_variables(environment: _Environment) -> dict[str, str]:
     """Return what Harbor gives to docker-compose.yaml (`environments/docker/compose_env.py`)."""
-    variables = {**_resolve(environment.env, "environment.env"), "CONTEXT_DIR": "."}
+    variables = {**_resolve_variables(environment.env, "environment.env"), "CONTEXT_DIR": "."}
     for name, folder in LOG_FOLDERS.items():
         variables |= {f"HOST_{name}_PATH": f"{OWN}{folder}", f"ENV_{name}_PATH": f"/logs/{folder}"}
     return variables
@@ -296,7 +296,7 @@ def _check_version(files: TaskFiles) -> None:
         raise UnsupportedTaskError(f"its schema is {version}, and newskills reads those up to {newest}")
 
 
-def _check(environment: _Environment, section: str) -> None:
+def _check_environment(environment: _Environment, section: str) -> None:
     """Raise UnsupportedTaskError for what an environment asks for and cannot have here."""
     for is_needed, why in (
         (environment.os.lower() != "linux", f"its container is not Linux (`{section}.os`)"),
@@ -321,7 +321,7 @@ def _own_container(task: _Task, files: TaskFiles) -> TestContainer | None:
     if verifier.environment is None and verifier.environment_mode != "separate":
         return None
     environment = verifier.environment or task.environment
-    _check(environment, "verifier.environment")
+    _check_environment(environment, "verifier.environment")
     image, build, bundled = task.environment.docker_image or "", "", False
     dockerfile = "environment/Dockerfile"
     if verifier.environment is not None and verifier.environment.docker_image:
@@ -339,12 +339,12 @@ def _own_container(task: _Task, files: TaskFiles) -> TestContainer | None:
         build=build,
         bundled=bundled,
         workdir=environment.workdir or workdir,
-        variables=_resolve(environment.env, "verifier.environment.env"),
-        memory_mb=environment.memory_mb or megabytes(environment.memory),
+        variables=_resolve_variables(environment.env, "verifier.environment.env"),
+        memory_mb=environment.memory_mb or parse_megabytes(environment.memory),
         cpus=environment.cpus or 0.0,
-        disk_mb=environment.storage_mb or megabytes(environment.storage),
+        disk_mb=environment.storage_mb or parse_megabytes(environment.storage),
         build_timeout=environment.build_timeout_sec,
-        closed=_policies(task)["tests"] is not None,
+        closed=_phase_policies(task)["tests"] is not None,
     )
 
 
@@ -352,13 +352,13 @@ Policy = list[str] | None
 """Hosts that may be reached; None: all."""
 
 
-def _policies(task: _Task) -> dict[PhaseName, Policy]:
+def _phase_policies(task: _Task) -> dict[PhaseName, Policy]:
     """Return the network of each phase (`trial/network_policy.py`). Raises UnsupportedTaskError."""
-    baseline = _policy(task.environment, "environment")
+    baseline = _section_policy(task.environment, "environment")
     tests_baseline = baseline
     if task.verifier.environment is not None:
-        tests_baseline = _policy(task.verifier.environment, "verifier.environment")
-    agent, tests = _policy(task.agent, "agent"), _policy(task.verifier, "verifier")
+        tests_baseline = _section_policy(task.verifier.environment, "verifier.environment")
+    agent, tests = _section_policy(task.agent, "agent"), _section_policy(task.verifier, "verifier")
     return {
         "start": baseline,
         "agent": baseline if task.agent.network_mode is None else agent,
@@ -366,10 +366,10 @@ def _policies(task: _Task) -> dict[PhaseName, Policy]:
     }
 
 
-def _policy(section: _Phase | _Environment, name: str) -> Policy:
+def _section_policy(section: _Phase | _Environment, name: str) -> Policy:
     """Return the network of a section. Raises UnsupportedTaskError for hosts that are none."""
     if section.network_mode == "allowlist":
-        return [_host(host, name) for host in section.allowed_hosts or ()]
+        return [_normalize_host(host, name) for host in section.allowed_hosts or ()]
     is_phase = isinstance(section, _Phase) and section.network_mode is None
     if section.allowed_hosts or (is_phase and section.allowed_hosts is not None):
         raise UnsupportedTaskError(f'`{name}.allowed_hosts` needs `{name}.network_mode` = "allowlist"')
@@ -378,7 +378,7 @@ def _policy(section: _Phase | _Environment, name: str) -> Policy:
     return [] if section.network_mode == "no-network" else None
 
 
-def _host(written: str, name: str) -> str:
+def _normalize_host(written: str, name: str) -> str:
     """Return an entry of allowed hosts as Harbor normalises it. Raises UnsupportedTaskError for an address with a port
     or a path."""
     host = written.strip().lower().rstrip(".")
@@ -400,21 +400,21 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _closed(policies: Mapping[PhaseName, Policy]) -> list[PhaseName]:
+def _closed_phases(policies: Mapping[PhaseName, Policy]) -> list[PhaseName]:
     return [phase for phase in PHASES if policies[phase] is not None]
 
 
-def _allowed(policies: Mapping[PhaseName, Policy]) -> dict[PhaseName, list[str]]:
+def _allowed_hosts(policies: Mapping[PhaseName, Policy]) -> dict[PhaseName, list[str]]:
     return {phase: hosts for phase, hosts in policies.items() if hosts}
 
 
-def _collect(hook: _Collect) -> CollectCommand:
+def _collect_command(hook: _Collect) -> CollectCommand:
     if hook.service != MAIN:
         raise UnsupportedTaskError(f"it needs several containers (`verifier.collect.service` is {hook.service})")
-    return CollectCommand(command=hook.command, timeout=hook.timeout_sec, user=_user(hook.user))
+    return CollectCommand(command=hook.command, timeout=hook.timeout_sec, user=_user_name(hook.user))
 
 
-def _artifacts(written: Sequence[str | _Artifact]) -> Iterable[Artifact]:
+def _collected_artifacts(written: Sequence[str | _Artifact]) -> Iterable[Artifact]:
     """Return what the tests see of the agent's container: the folder for artifacts, and what the task names. Raises
     UnsupportedTaskError."""
     entries = [_Artifact(source=entry) if isinstance(entry, str) else entry for entry in written]
@@ -428,7 +428,7 @@ def _artifacts(written: Sequence[str | _Artifact]) -> Iterable[Artifact]:
         yield Artifact(source=entry.source, exclude=entry.exclude)
 
 
-def _resolve(variables: dict[str, str], section: str) -> dict[str, str]:
+def _resolve_variables(variables: dict[str, str], section: str) -> dict[str, str]:
     """Return variables with the defaults of those of the machine, which tasks do not see here. Raises
     UnsupportedTaskError where one has none."""
     resolved = {}
@@ -448,7 +448,7 @@ def _without_canary(text: str) -> str:
     return "\n".join(lines)
 
 
-def _user(user: str | int | None) -> str:
+def _user_name(user: str | int | None) -> str:
     if user is None:
         return ""
     return str(user)

@@ -19,7 +19,7 @@ _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ROLES = {"User": "user", "AI": "assistant"}
 
 
-def join(rows: Iterable[Row]) -> Iterable[Row]:
+def join_dialogues(rows: Iterable[Row]) -> Iterable[Row]:
     """Convert lines of dialogues to one row for each call in them, with the functions of its dialogue."""
     dialogues: dict[str, list[Row]] = {}
     required_by_function: dict[str, list[set[str]]] = {}
@@ -31,7 +31,7 @@ def join(rows: Iterable[Row]) -> Iterable[Row]:
         used = sorted({line["api_name"] for line in lines if line["role"] == "API"})
         for at, line in enumerate(lines):
             if line["role"] == "API":
-                functions = [_function(name, required_by_function[name]) for name in used]
+                functions = [_function_schema(name, required_by_function[name]) for name in used]
                 yield {"dialogue": name, "turn": at, "lines": lines[: at + 1], "function": functions}
 
 
@@ -39,7 +39,7 @@ def row(raw: Row, index: int) -> Row:
     *before, last = raw["lines"]
     messages: list[Row] = [{"role": "system", "content": _SYSTEM}]
     for number, line in enumerate(before):
-        messages += _shown(line, number)
+        messages += _line_messages(line, number)
     return {
         "id": f"{raw['dialogue']}-{raw['turn']}",
         "question": next(line["text"] for line in reversed(before) if line["role"] == "User"),
@@ -52,7 +52,7 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-def _shown(line: Row, number: int) -> list[Row]:
+def _line_messages(line: Row, number: int) -> list[Row]:
     if line["role"] in _ROLES:
         return [{"role": _ROLES[line["role"]], "content": line["text"]}]
     call = {"name": line["api_name"], "arguments": json.dumps(line["param_dict"])}
@@ -63,7 +63,7 @@ def _shown(line: Row, number: int) -> list[Row]:
     ]
 
 
-def _function(name: str, required_sets: list[set[str]]) -> Row:
+def _function_schema(name: str, required_sets: list[set[str]]) -> Row:
     """Return what the calls of all dialogues tell of a function: its arguments, and which are always given."""
     arguments = sorted(set().union(*required_sets))
     return {
@@ -94,7 +94,7 @@ BENCHMARK = Benchmark(
             members="api-bank/lv1-lv2-samples/level-1-given-desc/*.jsonl",
         ),
     ),
-    join=join,
+    join=join_dialogues,
     row=row,
     prompt="",
     grader="api_bank",

@@ -61,7 +61,7 @@ _LANGUAGES = {"simple_java": "Java", "simple_javascript": "JavaScript"}
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def benchmark(version: str, category: str, traps: tuple[str, ...] = ()) -> Benchmark:
+def bfcl_benchmark(version: str, category: str, traps: tuple[str, ...] = ()) -> Benchmark:
     """Make `bfcl_<version>.<category>`; all versions share the files of the fourth."""
     conversation = category.startswith("multi_turn")
     shared = "" if version == "v4" else f"bfcl_v4.{category}"
@@ -69,8 +69,8 @@ def benchmark(version: str, category: str, traps: tuple[str, ...] = ()) -> Bench
         name=f"bfcl_{version}.{category}",
         category="tool-calling",
         title=f"BFCL {version}: {category.replace('_', ' ')}",
-        sources=(source(category),),
-        join=_join,
+        sources=(bfcl_source(category),),
+        join=_join_answers,
         row=partial(row, category),
         prompt="",
         grader="bfcl",
@@ -84,7 +84,9 @@ def benchmark(version: str, category: str, traps: tuple[str, ...] = ()) -> Bench
         licence="Apache-2.0",
         homepage="https://gorilla.cs.berkeley.edu/leaderboard.html",
         citation="Patil et al., ICML 2025",
-        traps=traps + (_CONVERSATION_TRAPS if conversation else ()) + _RELEVANCE_TRAPS.get(_check(category), ()),
+        traps=traps
+        + (_CONVERSATION_TRAPS if conversation else ())
+        + _RELEVANCE_TRAPS.get(_check_kind(category), ()),
     )
 
 
@@ -95,7 +97,7 @@ _RELEVANCE_TRAPS = {
 _CONVERSATION_TRAPS = ("The simulated services come with bfcl-eval: pip install --no-deps bfcl-eval==2026.3.23",)
 
 
-def source(category: str, more: tuple[str, ...] = ()) -> Source:
+def bfcl_source(category: str, more: tuple[str, ...] = ()) -> Source:
     """Return the source of questions and, where they are apart, answers; `more`: further files."""
     file = f"BFCL_v4_{category}"
     if category in _SHA256:
@@ -107,7 +109,7 @@ def source(category: str, more: tuple[str, ...] = ()) -> Source:
     return Source(url=f"{_DATA}/{{{','.join(files)}}}.json", revision=_REVISION)
 
 
-def _join(rows: Iterable[Row]) -> Iterable[Row]:
+def _join_answers(rows: Iterable[Row]) -> Iterable[Row]:
     """Join questions with their answers, and with the documents of the services that they involve."""
     questions: list[Row] = []
     answers: dict[str, Row] = {}
@@ -132,7 +134,7 @@ def _join(rows: Iterable[Row]) -> Iterable[Row]:
 
 def row(category: str, raw: Row, index: int) -> Row:
     language = _LANGUAGES.get(category, "Python")
-    functions = raw["function"] if "function" in raw else _documented(raw)
+    functions = raw["function"] if "function" in raw else _service_functions(raw)
     held_back = {turn: set(names) for turn, names in raw.get("missed_function", {}).items()}
     late = set().union(*held_back.values())
     made: Row = {
@@ -140,8 +142,8 @@ def row(category: str, raw: Row, index: int) -> Row:
         "question": raw["question"],
         "messages": raw["question"][0],
         "function": functions,
-        "tools": [tool(function, language) for function in functions if function["name"] not in late],
-        "check": _check(category),
+        "tools": [openai_tool(function, language) for function in functions if function["name"] not in late],
+        "check": _check_kind(category),
         "language": language.lower(),
     }
     if "ground_truth" in raw:
@@ -149,13 +151,13 @@ def row(category: str, raw: Row, index: int) -> Row:
     if held_back:
         made["missed_function"] = raw["missed_function"]
         made["late_tools"] = {
-            turn: [tool(function, language) for function in functions if function["name"] in names]
+            turn: [openai_tool(function, language) for function in functions if function["name"] in names]
             for turn, names in held_back.items()
         }
     return made | {key: raw[key] for key in ("initial_config", "involved_classes", "path") if key in raw}
 
 
-def _check(category: str) -> str:
+def _check_kind(category: str) -> str:
     if category.startswith("multi_turn"):
         return "conversation"
     if category.endswith("relevance"):
@@ -163,7 +165,7 @@ def _check(category: str) -> str:
     return "calls"
 
 
-def _documented(raw: Row) -> list[Row]:
+def _service_functions(raw: Row) -> list[Row]:
     excluded = set(raw.get("excluded_function", ()))
     kept = [doc for doc in raw["docs"] if doc["name"] not in excluded]
     if not kept:
@@ -171,12 +173,12 @@ def _documented(raw: Row) -> list[Row]:
     return [{key: doc[key] for key in ("name", "description", "parameters")} for doc in kept]
 
 
-def tool(function: Row, language: str = "Python") -> Row:
+def openai_tool(function: Row, language: str = "Python") -> Row:
     """Return a function in the shape of OpenAI's API. Values of Java and JavaScript are asked for as source
     text."""
     parameters = function["parameters"]
     properties = {
-        name: _schema(spec) if language == "Python" else _literal(spec, language)
+        name: _parameter_schema(spec) if language == "Python" else _literal_schema(spec, language)
         for name, spec in parameters["properties"].items()
     }
     description = function["description"]
@@ -196,17 +198,17 @@ def tool(function: Row, language: str = "Python") -> Row:
     }
 
 
-def _schema(spec: Row) -> Row:
+def _parameter_schema(spec: Row) -> Row:
     kind = _TYPES.get(spec.get("type", "string"), spec.get("type", "string"))
     made: dict[str, Any] = {**spec, "type": kind if kind in _PLAIN else "string"}
     if "properties" in spec:
-        made["properties"] = {name: _schema(inner) for name, inner in spec["properties"].items()}
+        made["properties"] = {name: _parameter_schema(inner) for name, inner in spec["properties"].items()}
     if "items" in spec:
-        made["items"] = _schema(spec["items"])
+        made["items"] = _parameter_schema(spec["items"])
     return made
 
 
-def _literal(spec: Row, language: str) -> Row:
+def _literal_schema(spec: Row, language: str) -> Row:
     item = f" of {spec['items']['type']}" if "items" in spec else ""
     note = f"Give the value as a string that holds a {language} literal of the type {spec['type']}{item}."
     return {"type": "string", "description": f"{spec.get('description', '')} {note}".strip()}

@@ -28,16 +28,16 @@ _RECALLED = "Answer the question with the help of your notes. " + _FORM.format(c
 _SEARCHED = "Answer the question with the help of web searches. " + _FORM.format(cannot="could not find it")
 
 
-def memory(kind: str) -> Benchmark:
+def memory_benchmark(kind: str) -> Benchmark:
     """Make `bfcl_v4.memory_<kind>`: 155 questions about 37 earlier conversations in five scenarios."""
     files = (f"memory_prereq_conversation/memory_{name}" for name in SETTINGS)
     return structs.replace(
-        bfcl.benchmark("v4", "simple_python"),
+        bfcl.bfcl_benchmark("v4", "simple_python"),
         name=f"bfcl_v4.memory_{kind}",
         title=f"BFCL v4: memory, {MEMORIES[kind]}",
-        sources=(bfcl.source("memory", (*files, f"multi_turn_func_doc/memory_{kind}")),),
-        join=_joined,
-        row=partial(_recalled, kind),
+        sources=(bfcl.bfcl_source("memory", (*files, f"multi_turn_func_doc/memory_{kind}")),),
+        join=_join_sessions,
+        row=partial(_memory_row, kind),
         solver="memory_calls",
         defaults={"prompt_format": "openai", "solver_config": {"memory": kind}},
         hedgeable=_HEDGEABLE,
@@ -55,11 +55,11 @@ def web_search(kind: str) -> Benchmark:
     """Make `bfcl_v4.web_search_<kind>`: questions of several hops, answered with the tool `tavily`."""
     settings = {"open_pages": True, "max_results": 10, "excerpts": kind == "base"}
     return structs.replace(
-        bfcl.benchmark("v4", "simple_python"),
+        bfcl.bfcl_benchmark("v4", "simple_python"),
         name=f"bfcl_v4.web_search_{kind}",
         title=f"BFCL v4: web search, {SEARCHES[kind]}",
-        sources=(bfcl.source("web_search"),),
-        row=partial(_searched, kind),
+        sources=(bfcl.bfcl_source("web_search"),),
+        row=partial(_search_row, kind),
         solver="tools",
         defaults={
             "prompt_format": "openai",
@@ -76,7 +76,7 @@ def web_search(kind: str) -> Benchmark:
     )
 
 
-def _joined(rows: Iterable[Row]) -> Iterable[Row]:
+def _join_sessions(rows: Iterable[Row]) -> Iterable[Row]:
     """Join questions with their answers, the conversations of their scenario, and the functions of the memory."""
     questions: list[Row] = []
     answers: dict[str, Row] = {}
@@ -98,13 +98,13 @@ def _joined(rows: Iterable[Row]) -> Iterable[Row]:
         yield {**raw, "ground_truth": gold, "sessions": sessions[raw["scenario"]], "function": functions}
 
 
-def _recalled(kind: str, raw: Row, index: int) -> Row:
+def _memory_row(kind: str, raw: Row, index: int) -> Row:
     functions = [{key: doc[key] for key in ("name", "description", "parameters")} for doc in raw["function"]]
     return {
         "id": raw["id"].replace("memory", f"memory_{kind}"),
         "question": raw["question"],
         "messages": [{"role": "system", "content": _RECALLED}, *raw["question"][0]],
-        "tools": [bfcl.tool(function) for function in functions],
+        "tools": [bfcl.openai_tool(function) for function in functions],
         "check": "answer",
         "ground_truth": raw["ground_truth"],
         "memory": kind,
@@ -115,7 +115,7 @@ def _recalled(kind: str, raw: Row, index: int) -> Row:
     }
 
 
-def _searched(kind: str, raw: Row, index: int) -> Row:
+def _search_row(kind: str, raw: Row, index: int) -> Row:
     return {
         "id": raw["id"],
         "question": raw["question"],

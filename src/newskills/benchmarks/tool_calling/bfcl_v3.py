@@ -19,7 +19,7 @@ _OLDER = {"simple_python": "simple", "simple_java": "java", "simple_javascript":
 
 def _benchmark(category: str) -> Benchmark:
     aliases = (f"bfcl_v3.{_OLDER[category]}",) if category in _OLDER else ()
-    return structs.replace(bfcl.benchmark("v3", category, _TRAPS), aliases=aliases)
+    return structs.replace(bfcl.bfcl_benchmark("v3", category, _TRAPS), aliases=aliases)
 
 
 BENCHMARKS = tuple(map(_benchmark, bfcl.CATEGORIES))

@@ -11,9 +11,9 @@ from newskills.benchmarks.scores import headline, mean, weighted
 from newskills.benchmarks.tool_calling import bfcl, bfcl_agents
 
 BENCHMARKS = (
-    *(bfcl.benchmark("v4", category) for category in bfcl.CATEGORIES),
+    *(bfcl.bfcl_benchmark("v4", category) for category in bfcl.CATEGORIES),
     *map(bfcl_agents.web_search, bfcl_agents.SEARCHES),
-    *map(bfcl_agents.memory, bfcl_agents.MEMORIES),
+    *map(bfcl_agents.memory_benchmark, bfcl_agents.MEMORIES),
 )
 
 

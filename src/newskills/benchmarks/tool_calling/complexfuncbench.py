@@ -17,7 +17,7 @@ def row(raw: Row, index: int) -> Iterator[Row]:
     """Yield one row for each step of the conversation at which functions are called, with all before it as it
     was."""
     messages: list[Row] = []
-    functions = [_function(function) for function in raw["functions"]]
+    functions = [_function_schema(function) for function in raw["functions"]]
     for at, turn in enumerate(raw["conversations"]):
         calls = turn.get("function_call") if turn["role"] == "assistant" else None
         if calls:
@@ -30,15 +30,15 @@ def row(raw: Row, index: int) -> Iterator[Row]:
                 "check": "calls",
                 "language": "python",
                 "ground_truth": [
-                    {call["name"]: {name: [_accepted(value)] for name, value in call["arguments"].items()}}
+                    {call["name"]: {name: [_accepted_values(value)] for name, value in call["arguments"].items()}}
                     for call in calls
                 ],
                 "subset_for_metrics": str(raw["id"]).rpartition("-")[0] or "all",
             }
-        messages += _shown(turn, calls or [], at)
+        messages += _turn_messages(turn, calls or [], at)
 
 
-def _shown(turn: Row, calls: list[Row], at: int) -> list[Row]:
+def _turn_messages(turn: Row, calls: list[Row], at: int) -> list[Row]:
     if turn["role"] == "observation":
         return [
             {"role": "tool", "tool_call_id": f"call_{at - 1}_{number}", "content": json.dumps(result)}
@@ -57,14 +57,14 @@ def _shown(turn: Row, calls: list[Row], at: int) -> list[Row]:
     return [{"role": "assistant", "tool_calls": made}]
 
 
-def _accepted(value: Any) -> Any:
+def _accepted_values(value: Any) -> Any:
     """Return values of an object as lists of what is accepted, as the grader reads them."""
     if isinstance(value, dict):
         return {key: [inner] for key, inner in value.items()}
     return value
 
 
-def _function(function: Row) -> Row:
+def _function_schema(function: Row) -> Row:
     parameters = function["parameters"]
     properties = {
         name: {"type": _NAMES.get(spec["type"], spec["type"])} for name, spec in parameters["properties"].items()

@@ -13,31 +13,31 @@ from newskills.base.records import Row
 _COMMIT = "a2c024725189473d2d7cea3a5cfdbcc67478e41f"
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+def join_policies(raw: Iterable[Row]) -> Iterator[Row]:
     """Yield tasks, each with the policy, and the data of the service; of several sets of tasks, the usual one."""
     files = {row["_file"].rpartition("/")[2]: row["text"] for row in raw}
-    service = msgspec.json.encode({"data": _data(files, "db"), "user_data": _data(files, "user_db")})
+    service = msgspec.json.encode({"data": _parse_data(files, "db"), "user_data": _parse_data(files, "user_db")})
     sets = msgspec.json.decode(files.get("split_tasks.json", "{}"))
     for task in msgspec.json.decode(files["tasks.json"]):
         if not sets or task["id"] in sets["base"]:
-            yield {**task, "policy": _policy(files), "service": service}
+            yield {**task, "policy": _policy_text(files), "service": service}
 
 
-def _data(files: Row, name: str) -> Row:
+def _parse_data(files: Row, name: str) -> Row:
     if f"{name}.toml" in files:
         return tomllib.loads(files[f"{name}.toml"])
     data: Row = msgspec.json.decode(files.get(f"{name}.json", "{}"))
     return data
 
 
-def _policy(files: Row) -> str:
+def _policy_text(files: Row) -> str:
     if "policy.md" in files:
         return str(files["policy.md"])
     parts = (("main_policy", "main_policy.md"), ("tech_support_policy", "tech_support_manual.md"))
     return "\n".join(f"<{name}>\n{files[file]}\n</{name}>" for name, file in parts)
 
 
-def _scenario(scenario: Row) -> str:
+def _scenario_text(scenario: Row) -> str:
     """Return what the user knows, as text."""
     instructions = scenario["instructions"]
     if isinstance(instructions, dict):
@@ -49,15 +49,15 @@ def _scenario(scenario: Row) -> str:
     return str(instructions)
 
 
-def _row(domain: str) -> Any:
+def _row_mapper(domain: str) -> Any:
     def row(raw: Row, index: int) -> Row:
         return {
             "id": raw["id"],
-            "question": raw.get("ticket") or _scenario(raw["user_scenario"]),
+            "question": raw.get("ticket") or _scenario_text(raw["user_scenario"]),
             "domain": domain,
             "policy": raw["policy"].strip(),
             "user_scenario": raw["user_scenario"],
-            "scenario": _scenario(raw["user_scenario"]),
+            "scenario": _scenario_text(raw["user_scenario"]),
             "initial_state": raw.get("initial_state") or {},
             "evaluation_criteria": raw["evaluation_criteria"],
             "service": Asset(f"{domain}.json", raw["service"]),
@@ -93,8 +93,8 @@ def _benchmark(
                 sha256=sha256,
             ),
         ),
-        join=joined,
-        row=_row(domain),
+        join=join_policies,
+        row=_row_mapper(domain),
         prompt="tau2/agent",
         grader="tau2",
         grader_config={"data": "{folder}/assets/test"},

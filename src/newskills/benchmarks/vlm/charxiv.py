@@ -31,7 +31,7 @@ _ASKED = {
 _WHOLE = (18, 19)
 
 
-def place(raw: Row, number: int) -> str:
+def plot_reference(raw: Row, number: int) -> str:
     where = raw["subplot_loc"]
     if number in _WHOLE or where == [0, 0]:
         if number in _WHOLE:
@@ -42,17 +42,17 @@ def place(raw: Row, number: int) -> str:
     return f"In the subplot at row {where[0]}, column {where[1]}"
 
 
-def asked(raw: Row) -> Iterator[tuple[str, str, str]]:
+def figure_questions(raw: Row) -> Iterator[tuple[str, str, str]]:
     """Yield (kind, question, answer)."""
     if "query" in raw:
         yield "reasoning", raw["query"], raw["answer"]
         return
     for number, answer in zip(raw["qids"], raw["answers"], strict=True):
-        yield f"descriptive-{number}", f"{place(raw, number)}, {_ASKED[number]}", answer
+        yield f"descriptive-{number}", f"{plot_reference(raw, number)}, {_ASKED[number]}", answer
 
 
 def row(raw: Row, index: int) -> Iterator[Row]:
-    for turn, (kind, question, answer) in enumerate(asked(raw)):
+    for turn, (kind, question, answer) in enumerate(figure_questions(raw)):
         yield {
             "id": f"charxiv-{raw['figure_id']}-{kind}-{turn}",
             "question": question,

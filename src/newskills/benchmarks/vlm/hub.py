@@ -10,7 +10,7 @@ from typing import Any
 
 from newskills.base.benchmark import Benchmark, Drop, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import embedded
+from newskills.benchmarks.media import embedded_asset
 from newskills.benchmarks.text import choices
 
 _SUBJECTS = (
@@ -23,7 +23,7 @@ _FORMULAS = "Handwritten Mathematical Expression Recognition"
 _OPEN = Drop("open questions, which have no options")
 
 
-def listed(options: Any) -> list[str]:
+def parse_options(options: Any) -> list[str]:
     """Return options that are a list, or a list written as a text. Raises ValueError."""
     try:
         options_listed = ast.literal_eval(options) if isinstance(options, str) else options
@@ -37,9 +37,9 @@ def listed(options: Any) -> list[str]:
 def mmmu_pro(raw: Row, index: int) -> Row:
     return {
         "id": raw["id"],
-        **choices("The question is in the picture.", listed(raw["options"])),
+        **choices("The question is in the picture.", parse_options(raw["options"])),
         "expected_answer": raw["answer"],
-        "image_path": embedded(raw["image"], raw["id"]),
+        "image_path": embedded_asset(raw["image"], raw["id"]),
         "subset_for_metrics": raw["subject"],
     }
 
@@ -50,32 +50,32 @@ def mmmu_pro_standard(raw: Row, index: int) -> Row:
     return {
         "id": raw["id"],
         "question": raw["question"],
-        **choices(raw["question"], listed(raw["options"])),
+        **choices(raw["question"], parse_options(raw["options"])),
         "dotted_options": "".join(
             f"{letter}. {option}\n"
-            for letter, option in zip(ascii_uppercase, listed(raw["options"]), strict=False)
+            for letter, option in zip(ascii_uppercase, parse_options(raw["options"]), strict=False)
         ),
         "expected_answer": raw["answer"],
-        "image_path": [embedded(picture, f"{raw['id']}-{n}") for n, picture in pictures.items()],
+        "image_path": [embedded_asset(picture, f"{raw['id']}-{n}") for n, picture in pictures.items()],
         "subset_for_metrics": raw["subject"],
     }
 
 
-def mmmu(raw: Row, index: int) -> Row | Drop:
+def mmmu_row(raw: Row, index: int) -> Row | Drop:
     if raw["question_type"] != "multiple-choice":
         return _OPEN
     pictures = [raw[f"image_{n}"] for n in range(1, 8) if raw.get(f"image_{n}") is not None]
     return {
         "id": raw["id"],
         "question": raw["question"],
-        **choices(raw["question"], listed(raw["options"])),
+        **choices(raw["question"], parse_options(raw["options"])),
         "expected_answer": raw["answer"],
-        "image_path": [embedded(picture, f"{raw['id']}-{n}") for n, picture in enumerate(pictures, 1)],
+        "image_path": [embedded_asset(picture, f"{raw['id']}-{n}") for n, picture in enumerate(pictures, 1)],
         "subset_for_metrics": raw["id"].removeprefix("validation_").rpartition("_")[0],
     }
 
 
-def mathvista(raw: Row, index: int) -> Row:
+def mathvista_row(raw: Row, index: int) -> Row:
     question, answer = raw["question"], str(raw["answer"])
     fields: Row = {"problem": f"{question}\n(The unit is {raw['unit']}.)" if raw["unit"] else question}
     if raw["question_type"] == "multi_choice":
@@ -89,31 +89,31 @@ def mathvista(raw: Row, index: int) -> Row:
         "expected_answer": answer,
         "answer_type": raw["answer_type"],
         "precision": raw["precision"],
-        "image_path": embedded(raw.get("decoded_image") or raw["image"], raw["pid"]),
+        "image_path": embedded_asset(raw.get("decoded_image") or raw["image"], raw["pid"]),
         "subset_for_metrics": raw["question_type"],
     }
 
 
-def chartqa(raw: Row, index: int) -> Row:
+def chartqa_row(raw: Row, index: int) -> Row:
     answer = raw["answer"]
     return {
         "id": f"chartqa-{index}",
         "question": raw["question"],
         "problem": raw["question"],
         "expected_answer": str(answer[0] if isinstance(answer, list) else answer),
-        "image_path": embedded(raw["image"], str(index)),
+        "image_path": embedded_asset(raw["image"], str(index)),
         "subset_for_metrics": raw["type"],
     }
 
 
-def ai2d(raw: Row, index: int) -> Row:
-    options = listed(raw["options"])
+def ai2d_row(raw: Row, index: int) -> Row:
+    options = parse_options(raw["options"])
     return {
         "id": f"ai2d-{index}",
         "question": raw["question"],
         **choices(raw["question"], options),
         "expected_answer": "ABCDEFGH"[range(len(options))[int(raw["answer"])]],
-        "image_path": embedded(raw["image"], str(index)),
+        "image_path": embedded_asset(raw["image"], str(index)),
     }
 
 
@@ -128,7 +128,7 @@ def read_text(raw: Row, index: int) -> Row:
         "problem": raw["question"],
         "expected_answer": first,
         "accepted_answers": others,
-        "image_path": embedded(raw["image"], str(index)),
+        "image_path": embedded_asset(raw["image"], str(index)),
         "subset_for_metrics": str(kind),
         **({"formula": True} if kind == _FORMULAS else {}),
     }
@@ -194,7 +194,7 @@ BENCHMARKS = (
         "MMMU: 30 college subjects",
         Source(split="validation", hf="MMMU/MMMU", config=f"{{{_SUBJECTS}}}"),
         **_CHOICE,
-        row=mmmu,
+        row=mmmu_row,
         chance=0.25,
         licence="Apache-2.0",
         citation="arXiv:2311.16502",
@@ -207,7 +207,7 @@ BENCHMARKS = (
         "mathvista",
         "MathVista: mathematics in pictures",
         Source(split="testmini", hf="AI4Math/MathVista"),
-        row=mathvista,
+        row=mathvista_row,
         prompt="vlm/math",
         grader="mathvista",
         items={"testmini": 1000},
@@ -223,7 +223,7 @@ BENCHMARKS = (
         "chartqa",
         "ChartQA: questions about charts",
         Source(hf="lmms-lab/ChartQA"),
-        row=chartqa,
+        row=chartqa_row,
         prompt="vlm/math",
         grader_config={"relative_tolerance": 0.05},
         items={"test": 2500},
@@ -239,7 +239,7 @@ BENCHMARKS = (
         "AI2D: diagrams of school science",
         Source(hf="lmms-lab/ai2d"),
         **_CHOICE,
-        row=ai2d,
+        row=ai2d_row,
         items={"test": 3088},
         chance=0.25,
         licence="unstated",

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import embedded
+from newskills.benchmarks.media import embedded_asset
 
 
 def row(raw: Row, index: int) -> Row:
@@ -22,7 +22,7 @@ def row(raw: Row, index: int) -> Row:
         "problem": question or "The problem is in the picture.",
         "expected_answer": str(raw["answer"]).strip(),
         "question_type": raw["question_type"],
-        "image_path": embedded(raw["image"], str(raw["sample_index"])),
+        "image_path": embedded_asset(raw["image"], str(raw["sample_index"])),
         "subset_for_metrics": version.lower().replace(" ", "-"),
     }
 

@@ -7,30 +7,30 @@ and mcq_circular_eval of VLMEvalKit (e8e78f0).
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import embedded
+from newskills.benchmarks.media import embedded_asset
 from newskills.benchmarks.text import choices
 
 _NOTHING = ("", "nan", "none")
 
 
-def _text(value: object) -> str:
+def _cell_text(value: object) -> str:
     if str(value).strip().lower() in _NOTHING:
         return ""
     return str(value).strip()
 
 
 def row(raw: Row, index: int) -> Row:
-    options = [text for letter in "ABCD" if (text := _text(raw.get(letter)))]
+    options = [text for letter in "ABCD" if (text := _cell_text(raw.get(letter)))]
     if raw["answer"] not in tuple("ABCD"[: len(options)]):
         raise ValueError(f"the answer is {raw['answer']!r}, and there are {len(options)} options")
-    hint, question = _text(raw.get("hint")), str(raw["question"]).strip()
+    hint, question = _cell_text(raw.get("hint")), str(raw["question"]).strip()
     return {
         "id": f"mmbench-{raw['index']}",
         "question": question,
         **choices(f"{hint}\n{question}" if hint else question, options),
         "expected_answer": raw["answer"],
         "question_id": int(raw["index"]) % 1_000_000,
-        "image_path": embedded(raw["image"], str(raw["index"])),
+        "image_path": embedded_asset(raw["image"], str(raw["index"])),
         "subset_for_metrics": raw["category"],
     }
 

@@ -6,7 +6,7 @@ Fields and split: mmstar of lmms-eval (75571cf) and MMStar of VLMEvalKit (e8e78f
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import embedded
+from newskills.benchmarks.media import embedded_asset
 
 
 def row(raw: Row, index: int) -> Row:
@@ -18,7 +18,7 @@ def row(raw: Row, index: int) -> Row:
         "question": raw["question"],
         "problem": raw["question"],
         "expected_answer": raw["answer"],
-        "image_path": embedded(raw["image"], str(raw["index"])),
+        "image_path": embedded_asset(raw["image"], str(raw["index"])),
         "ability": raw["l2_category"],
         "subset_for_metrics": raw["category"],
     }

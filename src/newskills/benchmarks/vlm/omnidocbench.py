@@ -12,7 +12,7 @@ from typing import Any
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import embedded
+from newskills.benchmarks.media import embedded_asset
 
 _TEXTS = (
     *("text_block", "title", "code_txt", "code_txt_caption", "reference", "equation_caption", "figure_caption"),
@@ -21,7 +21,7 @@ _TEXTS = (
 )
 
 
-def page(annotated: Row) -> Row:
+def page_fields(annotated: Row) -> Row:
     """Map texts, formulas and tables of an annotated page; blocks that a column or page cut in two are one."""
     blocks = annotated["layout_dets"]
     cut: list[set[Any]] = []
@@ -33,26 +33,26 @@ def page(annotated: Row) -> Row:
     inside = set().union(*cut)
     texts = [block for block in blocks if block["anno_id"] not in inside]
     for group in cut:
-        pieces = sorted((block for block in blocks if block["anno_id"] in group), key=_order)
+        pieces = sorted((block for block in blocks if block["anno_id"] in group), key=_reading_order)
         if pieces:
             texts.append({**pieces[0], "text": "".join(str(piece.get("text") or "") for piece in pieces)})
     tables = [block for block in texts if block["category_type"] == "table" and block.get("html")]
     return {
         "texts": [
-            {"category": block["category_type"], "text": str(block["text"]), "order": _order(block)}
+            {"category": block["category_type"], "text": str(block["text"]), "order": _reading_order(block)}
             for block in texts
             if block["category_type"] in _TEXTS and block.get("text")
         ],
         "formulas": [
-            {"latex": str(block["latex"]), "order": _order(block)}
+            {"latex": str(block["latex"]), "order": _reading_order(block)}
             for block in texts
             if block["category_type"] == "equation_isolated" and block.get("latex")
         ],
-        "tables": [str(block["html"]) for block in sorted(tables, key=_order)],
+        "tables": [str(block["html"]) for block in sorted(tables, key=_reading_order)],
     }
 
 
-def _order(block: Row) -> int:
+def _reading_order(block: Row) -> int:
     """Return the place of a block in the order of reading; 0 for one without a place."""
     return int(block.get("order") or 0)
 
@@ -64,8 +64,8 @@ def row(raw: Row, index: int) -> Row:
     return {
         "id": name,
         "question": "Write this page as Markdown.",
-        "page": page(annotated),
-        "image_path": embedded({"bytes": base64.b64decode(raw["image"])}, name),
+        "page": page_fields(annotated),
+        "image_path": embedded_asset({"bytes": base64.b64decode(raw["image"])}, name),
         "source": attributes.get("data_source", ""),
         "subset_for_metrics": attributes["language"],
     }

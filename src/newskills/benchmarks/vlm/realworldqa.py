@@ -7,7 +7,7 @@ have to be given as they are.
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import embedded
+from newskills.benchmarks.media import embedded_asset
 
 
 def row(raw: Row, index: int) -> Row:
@@ -16,7 +16,7 @@ def row(raw: Row, index: int) -> Row:
         "question": raw["question"],
         "problem": raw["question"],
         "expected_answer": str(raw["answer"]).strip(),
-        "image_path": embedded(raw["image"], str(index)),
+        "image_path": embedded_asset(raw["image"], str(index)),
     }
 
 

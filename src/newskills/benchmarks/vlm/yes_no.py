@@ -6,7 +6,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.text import yes_no
 
 
-def hallusionbench(raw: Row, index: int) -> Row:
+def hallusionbench_row(raw: Row, index: int) -> Row:
     """Map a row; without a picture on purpose: figure 0 of the questions that a picture supplements."""
     names = ("category", "subcategory", "visual_input", "set_id", "figure_id", "question_id")
     file = raw["filename"]
@@ -22,7 +22,7 @@ def hallusionbench(raw: Row, index: int) -> Row:
     }
 
 
-def pope(raw: Row, index: int) -> Row:
+def pope_row(raw: Row, index: int) -> Row:
     return {
         "id": f"pope-{raw['question_id']}",
         **yes_no(raw["text"], {"no": False, "yes": True}[raw["label"]]),
@@ -45,7 +45,7 @@ BENCHMARKS = (
                 sha256="ca6e0fb677dd56e5fb0e2700d06c58d01f8a6ae66e0f1773b2ac48c0a095d051",
             ),
         ),
-        row=hallusionbench,
+        row=hallusionbench_row,
         prompt="vlm/yes-no",
         grader="multichoice",
         metric="hallusionbench",
@@ -75,7 +75,7 @@ BENCHMARKS = (
             Source(split="popular", url=_POPE.format("popular")),
             Source(split="random", url=_POPE.format("random")),
         ),
-        row=pope,
+        row=pope_row,
         prompt="vlm/yes-no",
         grader="multichoice",
         metric="yes_no",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.data.aggregate_answers import AggregateAnswersOptions, result
+from newskills.pipelines.data.aggregate_answers import AggregateAnswersOptions, aggregate_answers
 
 COMMAND = Command(
     name="aggregate_answers",
@@ -12,7 +12,7 @@ COMMAND = Command(
     "write it as the expected answer of all records (fill), or write one record per problem that gives it (extract). "
     "Answers of the same value vote together. A problem without any answer gets null.",
     options=AggregateAnswersOptions,
-    result=result,
+    result=aggregate_answers,
     examples=(
         "ns aggregate_answers solutions --output_dir=with-majority",
         "ns aggregate_answers solutions --mode=extract --use_highest_rm_score",

@@ -17,7 +17,7 @@ COMMAND = Command(
     config=GenerationConfig,
     aliases=OLD_NAMES,
     run="newskills.pipelines.generation.work:run",
-    result="newskills.pipelines.generation.work:result",
+    result="newskills.pipelines.generation.work:generate_outputs",
     prepare="newskills.pipelines.generation.jobs:prepare",
     examples=(
         "ns generate --server_type=openai --model=gpt-4o-mini --output_dir=./output --input_file=./input.jsonl "

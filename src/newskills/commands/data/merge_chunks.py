@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.data.merge_chunks import MergeChunksOptions, result
+from newskills.pipelines.data.merge_chunks import MergeChunksOptions, merge_chunk_files
 
 COMMAND = Command(
     name="merge_chunks",
     summary="Join chunk files by hand, in the order given. Runs merge their own chunks; use this for chunks "
     "that were computed in different places.",
     options=MergeChunksOptions,
-    result=result,
+    result=merge_chunk_files,
     examples=(
         "ns merge_chunks output-rs0.jsonl",
         "ns merge_chunks output-rs0.jsonl output-rs0_chunk_0.jsonl output-rs0_chunk_1.jsonl",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.data.mirror import MirrorOptions, result, run
+from newskills.pipelines.data.mirror import MirrorOptions, build_or_check_mirror, run
 
 COMMAND = Command(
     name="mirror",
@@ -12,6 +12,6 @@ COMMAND = Command(
     "with --mirror DIR or NEWSKILLS_MIRROR. An interrupted build resumes where it stopped.",
     options=MirrorOptions,
     run=run,
-    result=result,
+    result=build_or_check_mirror,
     examples=("ns mirror build gsm8k mmlu /data/mirror", "ns mirror check /data/mirror"),
 )

@@ -13,7 +13,7 @@ COMMAND = Command(
     "+limit, +num_samples_in_parallel, +num_repeats. Rollouts whose file exists are not collected again.",
     options=GymRolloutsOptions,
     run="newskills.pipelines.gym_rollouts.jobs:run",
-    result="newskills.pipelines.gym_rollouts.jobs:result",
+    result="newskills.pipelines.gym_rollouts.jobs:generate_rollouts",
     prepare="newskills.pipelines.gym_rollouts.jobs:prepare",
     any_keys=True,
     examples=(

@@ -13,7 +13,7 @@ COMMAND = Command(
     "benchmarks have options of their own: ns prepare_data NAME --help shows them.",
     options=PrepareDataOptions,
     run="newskills.pipelines.data.prepare:run",
-    result="newskills.pipelines.data.prepare:result",
+    result="newskills.pipelines.data.prepare:prepare_data",
     prepare="newskills.pipelines.data.prepare:prepare",
     more_help="newskills.pipelines.data.prepare:more_help",
     examples=(

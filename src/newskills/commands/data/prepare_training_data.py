@@ -16,7 +16,7 @@ COMMAND = Command(
     options=PrepareTrainingDataOptions,
     config=TrainingDataConfig,
     run="newskills.pipelines.data.prepare_training_data:run",
-    result="newskills.pipelines.data.prepare_training_data:result",
+    result="newskills.pipelines.data.prepare_training_data:prepare_training_data",
     examples=(
         "ns prepare_training_data --config-name=math_sft --decontaminate=math-500,aime24 "
         "++input_files='results/output-rs*.jsonl' ++output_path=sft.jsonl ++tokenizer=Qwen/Qwen2.5-7B-Instruct "

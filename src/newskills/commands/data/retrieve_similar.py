@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.data.retrieve_similar import RetrieveSimilarOptions, result, run
+from newskills.pipelines.data.retrieve_similar import RetrieveSimilarOptions, retrieve_similar_problems, run
 
 COMMAND = Command(
     name="retrieve_similar",
@@ -13,7 +13,7 @@ COMMAND = Command(
     "generate --generation_type=check_contamination.",
     options=RetrieveSimilarOptions,
     run=run,
-    result=result,
+    result=retrieve_similar_problems,
     examples=(
         "ns retrieve_similar --retrieve_from=train.jsonl --compare_to=test.jsonl --output_file=similar.jsonl --top_k=5",
         "ns generate --generation_type=check_contamination --input_file=similar.jsonl --output_dir=contamination "

@@ -15,7 +15,7 @@ COMMAND = Command(
     options=ValidateOptions,
     config=ValidateKeys,
     run="newskills.pipelines.data.validate:run",
-    result="newskills.pipelines.data.validate:result",
+    result="newskills.pipelines.data.validate:validate_benchmarks",
     examples=(
         "ns validate gsm8k mmlu",
         "ns validate ./sums.py",

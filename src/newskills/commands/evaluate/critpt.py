@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.evaluation.critpt import CritptOptions, result
+from newskills.pipelines.evaluation.critpt import CritptOptions, export_or_submit_batch
 from newskills.run.harnesses.critpt import KEY_VARIABLE
 
 COMMAND = Command(
@@ -13,7 +13,7 @@ COMMAND = Command(
     f"Only this service can grade it. It needs a key ({KEY_VARIABLE}), and accepts ten batches of all "
     "problems a day.",
     options=CritptOptions,
-    result=result,
+    result=export_or_submit_batch,
     examples=(
         "ns critpt export results/eval-results/critpt/output.jsonl --output_file=batch.json",
         "ns critpt submit results/eval-results/critpt/output.jsonl --output_file=answer.json --model_name=mine",

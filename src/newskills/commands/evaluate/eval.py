@@ -19,7 +19,7 @@ COMMAND = Command(
     config=GenerationConfig,
     aliases=OLD_NAMES,
     run="newskills.pipelines.evaluation.work:run",
-    result="newskills.pipelines.evaluation.work:result",
+    result="newskills.pipelines.evaluation.work:evaluate_benchmarks",
     prepare="newskills.pipelines.evaluation.jobs:prepare",
     examples=(
         "ns eval --benchmarks=gsm8k:4,math-500:2 --model=smollm2 --server_type=llamacpp --output_dir=results "

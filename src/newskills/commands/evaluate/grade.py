@@ -14,7 +14,7 @@ COMMAND = Command(
     "reasoning of these models.",
     options=GradeOptions,
     run="newskills.pipelines.grading.work:run",
-    result="newskills.pipelines.grading.work:result",
+    result="newskills.pipelines.grading.work:grade_answers",
     any_keys=True,
     examples=(
         "ns grade --grader=math --input_files answers.jsonl --output_file graded.jsonl",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.evaluation.plan_eval import PlanEvalOptions, result, run
+from newskills.pipelines.evaluation.plan_eval import PlanEvalOptions, plan_benchmarks, run
 
 COMMAND = Command(
     name="plan_eval",
@@ -15,7 +15,7 @@ COMMAND = Command(
     options=PlanEvalOptions,
     any_keys=True,
     run=run,
-    result=result,
+    result=plan_benchmarks,
     examples=(
         "ns plan_eval results/base --delta 2",
         "ns plan_eval results/base results/tuned --delta 1 --prices 0.15,0.60",

@@ -18,7 +18,7 @@ COMMAND = Command(
     config=GenerationConfig,
     aliases=OLD_NAMES,
     run="newskills.pipelines.evaluation.robust:run",
-    result="newskills.pipelines.evaluation.robust:result",
+    result="newskills.pipelines.evaluation.robust:evaluate_with_prompts",
     prepare="newskills.pipelines.evaluation.robust:prepare",
     examples=(
         "ns robust_eval --benchmarks=gpqa:8 --prompt_set_config=robustness/prompt_set_config "

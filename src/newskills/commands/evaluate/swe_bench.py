@@ -12,7 +12,7 @@ COMMAND = Command(
     "swebench, or export predictions for its harness and read its verdicts. An instance that could not be judged "
     "is unscored, never wrong.",
     options=SweBenchOptions,
-    result="newskills.pipelines.evaluation.swe_bench:result",
+    result="newskills.pipelines.evaluation.swe_bench:export_or_grade_patches",
     examples=(
         "ns swe_bench export output.jsonl --output_file=predictions.jsonl --model_name=my-model",
         "ns swe_bench report output.jsonl --reports=logs/run_evaluation/run --output_file=graded.jsonl",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.jobs.cancel import CancelOptions, result, run
+from newskills.pipelines.jobs.cancel import CancelOptions, cancel_jobs, run
 
 COMMAND = Command(
     name="cancel",
@@ -12,6 +12,6 @@ COMMAND = Command(
     "and the same command line, submitted again, resumes from there.",
     options=CancelOptions,
     run=run,
-    result=result,
+    result=cancel_jobs,
     examples=("ns cancel my-eval", "ns cancel my-eval --job=eval-rs0"),
 )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.jobs.experiments import ExperimentsOptions, result, run
+from newskills.pipelines.jobs.experiments import ExperimentsOptions, list_experiments, run
 
 COMMAND = Command(
     name="experiments",
@@ -12,6 +12,6 @@ COMMAND = Command(
     "ns status asks the cluster.",
     options=ExperimentsOptions,
     run=run,
-    result=result,
+    result=list_experiments,
     examples=("ns experiments", "ns experiments my-eval"),
 )

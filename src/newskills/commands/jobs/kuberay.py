@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.jobs.kuberay import KuberayOptions, result, run
+from newskills.pipelines.jobs.kuberay import KuberayOptions, kuberay_manifest, run
 
 COMMAND = Command(
     name="kuberay",
@@ -12,7 +12,7 @@ COMMAND = Command(
     "executor ray: a head that runs no jobs, workers, and a shared volume at job_dir.",
     options=KuberayOptions,
     run=run,
-    result=result,
+    result=kuberay_manifest,
     examples=(
         "ns kuberay --cluster=ray --image=registry/newskills-ray:1 --claim=shared --workers=4 --gpus=8 | "
         "kubectl apply -f -",

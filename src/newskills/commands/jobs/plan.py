@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.commands.command import Command, resolve
+from newskills.commands.command import Command, resolve_function
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.pipelines.options import doc
@@ -41,17 +41,17 @@ class PlanCommand(Command[Options], frozen=True, kw_only=True):
 
 def planned_command(name: str) -> Command[Any]:
     """Return the command called `name`. Raises ConfigError for a command that has no dry run, UnknownNameError."""
-    from newskills.commands.loading import load
+    from newskills.commands.loading import load_command
     from newskills.commands.table import command_names
 
-    command = load(name)
+    command = load_command(name)
     if DRY_RUN.lstrip("-") not in leaves(command.options):
-        able = [name for name in command_names() if "dry_run" in leaves(load(name).options)]
+        able = [name for name in command_names() if "dry_run" in leaves(load_command(name).options)]
         raise ConfigError(f"ns {name} submits nothing, so there is no plan; {', '.join(able)} can be planned.")
     return command
 
 
-def result(parsed: Parsed[Options]) -> CommandPlan:
+def plan_command(parsed: Parsed[Options]) -> CommandPlan:
     """Return what the command would do: its text, and the jobs of a cluster. Raises ConfigError for a command that has
     no dry run, UnknownNameError, NewskillsError where the words make no sense."""
     from newskills.pipelines.placement.cluster import cluster_of
@@ -61,12 +61,14 @@ def result(parsed: Parsed[Options]) -> CommandPlan:
     with redirect_stdout(text):
         if code := command.main(words):
             raise NewskillsError(f"{command.name} ended with exit code {code}.")
-    planned = command.parsed(words)
+    planned = command.parse_words(words)
     if command.prepare is None or getattr(planned.options, "cluster", None) is None:
         return CommandPlan(text.getvalue(), ())
     with redirect_stderr(io.StringIO()):  # its notes were shown above
-        ready = resolve(command.prepare)(planned, cluster_of(planned.options))
-    return CommandPlan(text.getvalue(), () if ready is None else ready.submission.pipeline.jobs)
+        ready = resolve_function(command.prepare)(planned, cluster_of(planned.options))
+    if ready is None:
+        return CommandPlan(text.getvalue(), ())
+    return CommandPlan(text.getvalue(), ready.submission.pipeline.jobs)
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -80,7 +82,7 @@ COMMAND = PlanCommand(
     "jobs.",
     options=Options,
     run=run,
-    result=result,
+    result=plan_command,
     examples=(
         "ns plan eval --cluster=slurm --benchmarks=gsm8k:4 --model=/models/small --server_type=vllm --server_gpus=1 "
         "--output_dir=/results --show_scripts",

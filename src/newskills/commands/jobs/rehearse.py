@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.commands.command import Command, resolve
-from newskills.commands.loading import load
+from newskills.commands.command import Command, resolve_function
+from newskills.commands.loading import load_command
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
 
@@ -31,10 +31,10 @@ class RehearseCommand(Command[Options], frozen=True, kw_only=True):
     def main(self, argv: Sequence[str]) -> int:
         if not argv or argv[0].startswith("-"):
             return super().main(argv)
-        return _show(argv[0], argv[1:])
+        return _report_rehearsal(argv[0], argv[1:])
 
 
-def _show(name: str, words: Sequence[str]) -> int:
+def _report_rehearsal(name: str, words: Sequence[str]) -> int:
     from newskills.pipelines.rehearsal.rehearse import report_checks
 
     return report_checks(rehearse_command(name, words))
@@ -42,20 +42,20 @@ def _show(name: str, words: Sequence[str]) -> int:
 
 def rehearse_command(name: str, words: Sequence[str]) -> list[RehearsalCheck]:
     """Return the checks of a command. Raises NewskillsError for words that make no sense."""
-    command = load(name)
+    command = load_command(name)
     if command.prepare is None or command.name not in REHEARSED:
         raise ConfigError(f"ns {name} cannot be rehearsed; generate, eval and run_cmd can.")
-    parsed = command.parsed(words)
-    from newskills.pipelines.rehearsal.rehearse import rehearse
+    parsed = command.parse_words(words)
+    from newskills.pipelines.rehearsal.rehearse import rehearse_submission
 
-    return rehearse(parsed, resolve(command.prepare))
+    return rehearse_submission(parsed, resolve_function(command.prepare))
 
 
 def run(parsed: Parsed[Options]) -> int:
-    return _show(parsed.options.command, parsed.options.words)
+    return _report_rehearsal(parsed.options.command, parsed.options.words)
 
 
-def result(parsed: Parsed[Options]) -> list[RehearsalCheck]:
+def rehearsal_checks(parsed: Parsed[Options]) -> list[RehearsalCheck]:
     """Return the checks; one that is wrong raises no error. Raises NewskillsError for words that make no sense."""
     return rehearse_command(parsed.options.command, parsed.options.words)
 
@@ -70,7 +70,7 @@ COMMAND = RehearseCommand(
     "to a temporary folder; your own commands are not run.",
     options=Options,
     run=run,
-    result=result,
+    result=rehearsal_checks,
     examples=(
         "ns rehearse eval --cluster=slurm --benchmarks=gsm8k:4 --model=/models/small --server_type=vllm "
         "--server_gpus=8 --output_dir=/results",

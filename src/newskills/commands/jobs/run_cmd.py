@@ -16,8 +16,8 @@ ALIASES = {"cmd": "command"}
 class RunCommand(Command[RunCmdOptions], frozen=True, kw_only=True):
     """All that follows the options belongs to the user's command, whatever it looks like."""
 
-    def parsed(self, argv: Sequence[str]) -> Parsed[RunCmdOptions]:
-        return super().parsed(with_marker(argv))
+    def parse_words(self, argv: Sequence[str]) -> Parsed[RunCmdOptions]:
+        return super().parse_words(with_marker(argv))
 
 
 def with_marker(argv: Sequence[str]) -> list[str]:
@@ -43,7 +43,7 @@ COMMAND = RunCommand(
     "NEMO_SKILLS_SANDBOX_PORT.",
     options=RunCmdOptions,
     run="newskills.pipelines.own_command.work:run",
-    result="newskills.pipelines.own_command.work:result",
+    result="newskills.pipelines.own_command.work:run_own_command",
     prepare="newskills.pipelines.own_command.work:prepare",
     aliases=ALIASES,
     examples=(

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.jobs.status import StatusOptions, result, run
+from newskills.pipelines.jobs.status import StatusOptions, job_states, run
 
 COMMAND = Command(
     name="status",
     summary="Show the state of submitted jobs: state, exit code, seconds, and the folder of their logs.",
     options=StatusOptions,
     run=run,
-    result=result,
+    result=job_states,
     examples=(
         "ns status",
         "ns status my-eval",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.compare import CompareCommandOptions, result, run
+from newskills.pipelines.results.compare import CompareCommandOptions, compare_runs, run
 
 COMMAND = Command(
     name="compare",
@@ -15,7 +15,7 @@ COMMAND = Command(
     "compared; 3 where a condition of --fail_if holds.",
     options=CompareCommandOptions,
     run=run,
-    result=result,
+    result=compare_runs,
     examples=(
         "ns compare results/base results/tuned",
         "ns compare results/base results/tuned --fail_if worse --fail_if 'gsm8k < -1.0'",

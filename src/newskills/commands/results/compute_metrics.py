@@ -12,7 +12,7 @@ COMMAND = Command(
     "graded: run ns grade first.",
     options=ComputeMetricsOptions,
     run="newskills.pipelines.results.compute_metrics:run",
-    result="newskills.pipelines.results.compute_metrics:result",
+    result="newskills.pipelines.results.compute_metrics:compute_metrics",
     examples=(
         "ns compute_metrics --prediction_jsonl_files ./test-results/gsm8k/output-greedy.jsonl --benchmark gsm8k",
     ),

@@ -14,7 +14,7 @@ COMMAND = Command(
     "quotes hold. Writes HTML, Markdown and JSON.",
     options=DiagnoseOptions,
     run="newskills.pipelines.results.diagnose:run",
-    result="newskills.pipelines.results.diagnose:result",
+    result="newskills.pipelines.results.diagnose:diagnose_failures",
     any_keys=True,
     examples=(
         "ns diagnose results",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.export import result, run
+from newskills.pipelines.results.export import export_results, run
 from newskills.pipelines.results.export_options import ExportOptions
 
 COMMAND = Command(
@@ -15,7 +15,7 @@ COMMAND = Command(
     "samples and messages. Both also take any results folder.",
     options=ExportOptions,
     run=run,
-    result=result,
+    result=export_results,
     any_keys=True,
     examples=(
         "ns export 3f9c0a --format json --output_dir exported",

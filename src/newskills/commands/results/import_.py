@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.import_results import ImportOptions, result, run
+from newskills.pipelines.results.import_results import ImportOptions, import_results, run
 
 COMMAND = Command(
     name="import",
@@ -14,7 +14,7 @@ COMMAND = Command(
     "sample without a verdict is unscored, not wrong.",
     options=ImportOptions,
     run=run,
-    result=result,
+    result=import_results,
     examples=(
         "ns import ~/lm-eval-out/my-model --output_dir imported",
         "ns import outputs/20260102_030405 --output_dir imported-evalscope",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.judge_agreement import JudgeAgreementOptions, result, run
+from newskills.pipelines.results.judge_agreement import JudgeAgreementOptions, measure_judge_agreement, run
 
 COMMAND = Command(
     name="judge_agreement",
@@ -12,7 +12,7 @@ COMMAND = Command(
     "a model's own answers, and scores with the judge's errors taken out. Nothing is generated.",
     options=JudgeAgreementOptions,
     run=run,
-    result=result,
+    result=measure_judge_agreement,
     examples=(
         "ns judge_agreement results --labels labels.jsonl",
         "ns judge_agreement results/a results/b --labels labels.jsonl --json",

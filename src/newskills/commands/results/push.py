@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.push import PushOptions, result
+from newskills.pipelines.results.push import PushOptions, push_folder
 
 COMMAND = Command(
     name="push",
@@ -13,7 +13,7 @@ COMMAND = Command(
     "given; files with texts that look like secrets are refused. Needs newskills[hf]; for samples and scores also "
     "newskills[analysis].",
     options=PushOptions,
-    result=result,
+    result=push_folder,
     examples=(
         "ns push results --to hf://datasets/me/my-samples",
         "ns push results/large --to hf://me/my-model --hub_dataset gsm8k=openai/gsm8k:main --send",

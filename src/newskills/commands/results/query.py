@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.query import QueryCommandOptions, result, run
+from newskills.pipelines.results.query import QueryCommandOptions, query_results, run
 
 COMMAND = Command(
     name="query",
@@ -13,7 +13,7 @@ COMMAND = Command(
     "at its limit of time or memory. Needs newskills[analysis].",
     options=QueryCommandOptions,
     run=run,
-    result=result,
+    result=query_results,
     examples=(
         "ns query 'SELECT run, benchmark, mode, value, low, high FROM scores' results",
         "ns query 'SELECT id, count(*) AS wrong FROM samples WHERE score < 1 GROUP BY id ORDER BY wrong DESC' results",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.regrade import RegradeCommandOptions, result, run
+from newskills.pipelines.results.regrade import RegradeCommandOptions, regrade_results, run
 
 COMMAND = Command(
     name="regrade",
@@ -14,7 +14,7 @@ COMMAND = Command(
     "keeps the new ones. ++key=value sets the grader's options, ++sandbox.key=value those of the sandbox.",
     options=RegradeCommandOptions,
     run=run,
-    result=result,
+    result=regrade_results,
     any_keys=True,
     examples=(
         "ns regrade results",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.report import ReportCommandOptions, result, run
+from newskills.pipelines.results.report import ReportCommandOptions, run, write_results_report
 
 COMMAND = Command(
     name="report",
@@ -13,7 +13,7 @@ COMMAND = Command(
     "the data, cost, and the command that reproduces it.",
     options=ReportCommandOptions,
     run=run,
-    result=result,
+    result=write_results_report,
     examples=(
         "ns report results",
         "ns report results/base results/tuned --output comparison",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.samples import SamplesOptions, result, run
+from newskills.pipelines.results.samples import SamplesOptions, run, select_samples
 
 COMMAND = Command(
     name="samples",
@@ -12,7 +12,7 @@ COMMAND = Command(
     "and why the grader decided so. Shown in a pager on a terminal; control characters in a text are shown as escapes.",
     options=SamplesOptions,
     run=run,
-    result=result,
+    result=select_samples,
     examples=(
         "ns samples results --outcome wrong --cause truncation -n 5",
         "ns samples results --benchmarks gsm8k --id test-17 --full",

@@ -13,7 +13,7 @@ COMMAND = Command(
     "quote that does not stand in the transcript makes the result invalid.",
     options=ScanOptions,
     run="newskills.pipelines.results.scan:run",
-    result="newskills.pipelines.results.scan:result",
+    result="newskills.pipelines.results.scan:scan_transcripts",
     any_keys=True,
     examples=(
         "ns scan results",

@@ -13,7 +13,7 @@ COMMAND = Command(
     "reached by ssh, the records are copied here, and metrics.json is written on the cluster.",
     options=SummarizeResultsOptions,
     run="newskills.pipelines.results.summarize_results:run",
-    result="newskills.pipelines.results.summarize_results:result",
+    result="newskills.pipelines.results.summarize_results:summarize_results",
     examples=(
         "ns summarize_results results",
         "ns summarize_results results --benchmarks gsm8k --max_samples 100",

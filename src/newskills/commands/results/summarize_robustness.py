@@ -13,6 +13,6 @@ COMMAND = Command(
     "Generates nothing.",
     options=SummarizeRobustnessOptions,
     run="newskills.pipelines.results.summarize_robustness:run",
-    result="newskills.pipelines.results.summarize_robustness:result",
+    result="newskills.pipelines.results.summarize_robustness:summarize_robust_eval",
     examples=("ns summarize_robustness robust", "ns summarize_robustness /lustre/me/robust --cluster=slurm"),
 )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.view import ViewCommandOptions, result, run
+from newskills.pipelines.results.view import ViewCommandOptions, run, start_or_export_viewer
 
 COMMAND = Command(
     name="view",
@@ -13,7 +13,7 @@ COMMAND = Command(
     "runs that are still writing. Needs newskills[view].",
     options=ViewCommandOptions,
     run=run,
-    result=result,
+    result=start_or_export_viewer,
     examples=(
         "ns view results",
         "ns view results/base results/tuned --port=7880",

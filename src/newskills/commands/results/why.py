@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.why import WhyOptions, result, run
+from newskills.pipelines.results.why import WhyOptions, explain_difference, run
 
 COMMAND = Command(
     name="why",
@@ -13,6 +13,6 @@ COMMAND = Command(
     "answers. Nothing is generated and nothing is written.",
     options=WhyOptions,
     run=run,
-    result=result,
+    result=explain_difference,
     examples=("ns why results/last-week results/today", "ns why results/a results/b --benchmarks gsm8k --json"),
 )

@@ -14,7 +14,7 @@ COMMAND = Command(
     "show the records.",
     options=GatewayOptions,
     config=GatewayKeys,
-    result="newskills.pipelines.serving.gateway:result",
+    result="newskills.pipelines.serving.gateway:run_gateway",
     examples=(
         "ns gateway --server_type=vllm --server_address=http://localhost:8000 --model=Qwen/Qwen3-8B",
         "ns gateway --server_type=llamacpp --model=smollm2 ++inference.temperature=0 --max_requests=200",

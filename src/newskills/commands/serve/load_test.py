@@ -15,7 +15,7 @@ COMMAND = Command(
     options=LoadTestOptions,
     any_keys=True,
     run="newskills.pipelines.load_testing.work:run",
-    result="newskills.pipelines.load_testing.work:result",
+    result="newskills.pipelines.load_testing.work:measure_load",
     examples=(
         "ns load_test --server_type=vllm --server_address=http://localhost:8000 --model=Qwen/Qwen3-8B",
         "ns load_test --server_type=vllm --server_gpus=1 --model=Qwen/Qwen3-8B --rate=1,2,4,8 --seconds=60",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.serving.sandbox import Keys, SandboxOptions, result, run
+from newskills.pipelines.serving.sandbox import Keys, SandboxOptions, run, serve_or_examine_sandbox
 
 COMMAND = Command(
     name="sandbox",
@@ -12,7 +12,7 @@ COMMAND = Command(
     "isolates code on this machine.",
     options=SandboxOptions,
     run=run,
-    result=result,
+    result=serve_or_examine_sandbox,
     config=Keys,
     examples=(
         "ns sandbox doctor",

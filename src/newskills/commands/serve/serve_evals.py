@@ -12,7 +12,7 @@ COMMAND = Command(
     "request run in parallel against the trainer's router, and the metrics are returned. A repeated "
     "request joins the job that already runs.",
     options=ServeEvalsOptions,
-    result="newskills.pipelines.serving.serve_evals:result",
+    result="newskills.pipelines.serving.serve_evals:run_evaluation_server",
     examples=(
         "ns serve_evals --host=0.0.0.0 --open --port=9050 --output-root=/opt/skills-eval --max-concurrent-requests=512",
         "ns serve_evals --judge-server-address=http://judge:8000/v1 --judge-model=my-judge",

@@ -13,7 +13,7 @@ COMMAND = Command(
     "be graded is masked; it never gets reward 0.",
     options=ServeGymOptions,
     config=GymKeys,
-    result="newskills.pipelines.serving.serve_gym:result",
+    result="newskills.pipelines.serving.serve_gym:run_gym_server",
     examples=(
         "ns serve_gym --benchmark=gsm8k --folder=gym",
         "ns serve_gym --benchmark=gsm8k --port=9070",

@@ -13,7 +13,7 @@ COMMAND = Command(
     "(/slime). A sample that could not be graded never gets reward 0.",
     options=ServeRewardsOptions,
     config=RewardKeys,
-    result="newskills.pipelines.serving.serve_rewards:result",
+    result="newskills.pipelines.serving.serve_rewards:run_reward_server",
     examples=(
         "ns serve_rewards --grader=math ++reward.wrong=-0.5 ++reward.no_answer=-0.5 ++reward.format.box=0.1",
         "ns serve_rewards --benchmark=human-eval --host=0.0.0.0 --port=9060 --token_file=/run/secrets/rewards",

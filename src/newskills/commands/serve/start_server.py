@@ -13,7 +13,7 @@ COMMAND = Command(
     "everything that was started.",
     options=StartServerOptions,
     run="newskills.pipelines.model_server.work:run",
-    result="newskills.pipelines.model_server.work:result",
+    result="newskills.pipelines.model_server.work:serve_model",
     prepare="newskills.pipelines.model_server.jobs:prepare",
     aliases=OLD_NAMES,
     examples=(

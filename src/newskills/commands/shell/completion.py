@@ -49,55 +49,56 @@ class Options(Struct, frozen=True, kw_only=True):
     words: Annotated[list[str], doc("words after `ns`; the last one is completed", {"positional": True})] = []
 
 
-def candidates(words: list[str]) -> list[str]:
+def completion_candidates(words: list[str]) -> list[str]:
     """Return the completions of the last of `words`: commands, options, `++` keys or benchmark names."""
-    from newskills.commands.loading import load
+    from newskills.commands.loading import load_command
     from newskills.commands.table import FAMILIES, command_names, one_name
 
     if len(words) <= 1:
-        return _starting([*command_names(), *FAMILIES], words[-1] if words else "")
+        return _names_with_prefix([*command_names(), *FAMILIES], "".join(words))
     if words[0] in FAMILIES and len(words) == 2:
-        return _starting(list(FAMILIES[words[0]]), words[1])
-    command = load(one_name(words)[0])
+        return _names_with_prefix(list(FAMILIES[words[0]]), words[1])
+    command = load_command(one_name(words)[0])
     last = words[-1]
-    option, equals, _ = last.partition("=")
-    if (option == "--benchmarks" and equals) or words[-2] == "--benchmarks":
-        return _benchmarks(last, option if equals else "")
+    option, equals, typed = last.partition("=")
+    if option == "--benchmarks" and equals:
+        return _benchmark_candidates(typed, head="--benchmarks=")
+    if words[-2] == "--benchmarks":
+        return _benchmark_candidates(last)
     if command.name == "prepare_data" and not last.startswith("-"):
-        return _benchmarks(last, "")
+        return _benchmark_candidates(last)
     if last.startswith("+"):
         if command.config:
-            return _starting([f"++{path}=" for path in leaves(command.config)], last)
+            return _names_with_prefix([f"++{path}=" for path in leaves(command.config)], last)
         return []
     if last.startswith("-"):
         flags = [f"--{p}" if leaf.is_bool else f"--{p}=" for p, leaf in leaves(command.options).items()]
-        return _starting([*flags, "--help", "--help=all", "--explain"], last)
+        return _names_with_prefix([*flags, "--help", "--help=all", "--explain"], last)
     return []
 
 
-def _benchmarks(last: str, option: str) -> list[str]:
+def _benchmark_candidates(typed: str, head: str = "") -> list[str]:
+    """Return the completions of the last of `typed`, names of benchmarks after `head`."""
     from newskills.benchmarks import list_all
 
-    typed = last.partition("=")[2] if option else last
     done, comma, part = typed.rpartition(",")
-    head = f"{option}=" if option else ""
     return [f"{head}{done}{comma}{entry.name}" for entry in list_all() if entry.name.startswith(part)]
 
 
-def _starting(names: list[str], prefix: str) -> list[str]:
+def _names_with_prefix(names: list[str], prefix: str) -> list[str]:
     return [name for name in names if name.startswith(prefix)]
 
 
-def result(parsed: Parsed[Options]) -> str:
+def completion_text(parsed: Parsed[Options]) -> str:
     """Return the script of a shell, or the candidates, a line for each."""
     options = parsed.options
     if options.shell == "words":
-        return "".join(f"{word}\n" for word in candidates(options.words))
+        return "".join(f"{word}\n" for word in completion_candidates(options.words))
     return SCRIPTS[options.shell]
 
 
 def run(parsed: Parsed[Options]) -> int:
-    sys.stdout.write(result(parsed))
+    sys.stdout.write(completion_text(parsed))
     return 0
 
 
@@ -106,6 +107,6 @@ COMMAND = Command(
     summary="Print the completion script of a shell, to source or to save.",
     options=Options,
     run=run,
-    result=result,
+    result=completion_text,
     examples=("source <(ns completion bash)", "ns completion fish > ~/.config/fish/completions/ns.fish"),
 )

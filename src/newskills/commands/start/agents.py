@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.start.agents import AgentsOptions, result, run
+from newskills.pipelines.start.agents import AgentsOptions, list_or_install_agents, run
 
 COMMAND = Command(
     name="agents",
@@ -13,7 +13,7 @@ COMMAND = Command(
     "./agent.yaml describes another one.",
     options=AgentsOptions,
     run=run,
-    result=result,
+    result=list_or_install_agents,
     examples=(
         "ns agents",
         "ns agents install qwen-code codex",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.start.doctor import DoctorOptions, result, run
+from newskills.pipelines.start.doctor import DoctorOptions, run, run_doctor
 
 COMMAND = Command(
     name="doctor",
@@ -12,6 +12,6 @@ COMMAND = Command(
     "missing.",
     options=DoctorOptions,
     run=run,
-    result=result,
+    result=run_doctor,
     examples=("ns doctor", "ns doctor --cluster=slurm", "ns doctor --server_address http://127.0.0.1:8000/v1"),
 )

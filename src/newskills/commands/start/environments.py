@@ -12,7 +12,7 @@ COMMAND = Command(
     "tasks) and what of it running evaluations use; prune removes the rest. Without --yes, prune only lists.",
     options=EnvironmentsOptions,
     run="newskills.pipelines.start.environments:run",
-    result="newskills.pipelines.start.environments:result",
+    result="newskills.pipelines.start.environments:list_or_remove_leftovers",
     examples=(
         "ns environments",
         "ns environments prune",

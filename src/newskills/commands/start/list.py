@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.start.list_names import ListOptions, result, run
+from newskills.pipelines.start.list_names import ListOptions, list_names, run
 
 COMMAND = Command(
     name="list",
@@ -12,7 +12,7 @@ COMMAND = Command(
     "(protocols of endpoints), servers (engines to host), solvers, code tags and tools.",
     options=ListOptions,
     run=run,
-    result=result,
+    result=list_names,
     examples=(
         "ns list benchmarks --category math-natural",
         "ns list benchmarks --search 'simple qa'",

@@ -14,5 +14,5 @@ COMMAND = Command(
     "account. --no_train: only evaluate it on two benchmarks with several seeds.",
     options=QuickstartOptions,
     run="newskills.pipelines.start.quickstart:run",
-    result="newskills.pipelines.start.quickstart:result",
+    result="newskills.pipelines.start.quickstart:run_quickstart",
 )

@@ -12,7 +12,7 @@ COMMAND = Command(
     "can also be given as an option.",
     options=SetupOptions,
     run="newskills.pipelines.start.setup:run",
-    result="newskills.pipelines.start.setup:result",
+    result="newskills.pipelines.start.setup:set_up_cluster",
     examples=(
         "ns setup",
         "ns setup --non_interactive --executor=slurm --name=big --ssh_host=login --job_dir=/lustre/me/jobs "

@@ -12,7 +12,7 @@ COMMAND = Command(
     "checkpoints are kept unless you ask to remove them afterwards.",
     options=AverageOptions,
     run="newskills.pipelines.training.average:run",
-    result="newskills.pipelines.training.average:result",
+    result="newskills.pipelines.training.average:average_weights",
     prepare="newskills.pipelines.training.average:prepare",
     examples=(
         "ns average_checkpoints --checkpoints hf/step-100 hf/step-200 --output_model=hf/mean",

@@ -15,7 +15,7 @@ COMMAND = Command(
     options=ConvertOptions,
     run="newskills.pipelines.conversion.work:run",
     prepare="newskills.pipelines.conversion.jobs:prepare",
-    result="newskills.pipelines.conversion.work:result",
+    result="newskills.pipelines.conversion.work:convert_model",
     examples=(
         "ns convert --input_model=smollm2 --output_model=models/base --convert_from=gguf --convert_to=hf",
         "ns convert --input_model=models/sft --output_model=models/sft.gguf --convert_from=hf --convert_to=gguf",

@@ -23,7 +23,7 @@ from newskills.exchange.importers import (
     unscored_fields,
 )
 from newskills.exchange.json_of_others import finite_json, load_json
-from newskills.run.reporting.results import BenchmarkResults, discover, file_parts, seed_of
+from newskills.run.reporting.results import BenchmarkResults, file_parts, list_results, seed_of
 
 _PROBLEM = ("problem", "question", "prompt", "messages", "turns", "index")
 _ID = ("id", "task_id", "problem_id", "uid")
@@ -32,7 +32,7 @@ _TIMEOUT = re.compile(r"time(d)?[ -]?out", re.IGNORECASE)
 
 def fits(path: Path) -> bool:
     try:
-        return path.is_dir() and any(results.files for results in discover(path))
+        return path.is_dir() and any(results.files for results in list_results(path))
     except DataError:
         return False
 
@@ -40,7 +40,7 @@ def fits(path: Path) -> bool:
 def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Read the benchmarks in results of NeMo-Skills. Raises DataError: no output files, broken records, seeded and
     seedless ones together."""
-    imported = [_import_benchmark(results) for results in discover(source.path) if results.files]
+    imported = [_import_benchmark(results) for results in list_results(source.path) if results.files]
     if not imported:
         raise DataError(f"{source.path} has no output*.jsonl.")
     return imported

@@ -17,9 +17,9 @@ from newskills.gateway.form import (
     Served,
     ToolChoice,
     argument_text,
-    event,
+    bad_request,
+    encode_event,
     name_of,
-    refuse,
 )
 from newskills.gateway.streams import BlockStream, ReplyBlock
 
@@ -46,36 +46,39 @@ class ChatProtocol:
 
     def read(self, body: Row, model: str, stream: bool) -> ProgramRequest:
         if body.get("n") not in (None, 1):
-            raise refuse("n: this gateway gives one reply to a request.")
+            raise bad_request("n: this gateway gives one reply to a request.")
         request = ProgramRequest(
             messages=[],
-            model=shapes.text(body.get("model"), "model"),
-            stop=shapes.texts(body.get("stop"), "stop"),
-            response_format=shapes.row(body.get("response_format"), "response_format") or None,
-            max_tokens=shapes.whole(body.get("max_completion_tokens") or body.get("max_tokens"), "max_tokens"),
-            temperature=shapes.number(body.get("temperature"), "temperature", 0, 2),
-            top_p=shapes.number(body.get("top_p"), "top_p", 0, 1) or None,
-            seed=shapes.seed(body.get("seed"), "seed"),
-            effort=shapes.text(body.get("reasoning_effort"), "reasoning_effort") or None,
+            model=shapes.read_text(body.get("model"), "model"),
+            stop=shapes.read_texts(body.get("stop"), "stop"),
+            response_format=shapes.read_row(body.get("response_format"), "response_format") or None,
+            max_tokens=shapes.read_whole(
+                body.get("max_completion_tokens") or body.get("max_tokens"), "max_tokens"
+            ),
+            temperature=shapes.read_number(body.get("temperature"), "temperature", 0, 2),
+            top_p=shapes.read_number(body.get("top_p"), "top_p", 0, 1) or None,
+            seed=shapes.read_seed(body.get("seed"), "seed"),
+            effort=shapes.read_text(body.get("reasoning_effort"), "reasoning_effort") or None,
             stream=body.get("stream") is True,
-            choice=_choice(body.get("tool_choice"), body.get("parallel_tool_calls")),
+            choice=_read_tool_choice(body.get("tool_choice"), body.get("parallel_tool_calls")),
             wire={
-                "usage": shapes.row(body.get("stream_options"), "stream_options").get("include_usage") is True,
+                "usage": shapes.read_row(body.get("stream_options"), "stream_options").get("include_usage")
+                is True,
                 "logprobs": body.get("logprobs") is True,
             },
         )
         if request.response_format == {"type": "text"}:
             request.response_format = None
-        request.messages = [_message(item) for item in shapes.rows(body.get("messages"), "messages")]
+        request.messages = [_read_message(item) for item in shapes.read_rows(body.get("messages"), "messages")]
         if not request.messages:
-            raise refuse("messages: at least one is needed.")
-        for number, offered in enumerate(shapes.rows(body.get("tools"), "tools")):
+            raise bad_request("messages: at least one is needed.")
+        for number, offered in enumerate(shapes.read_rows(body.get("tools"), "tools")):
             if offered.get("type", "function") != "function":
                 request.note(f"dropped a tool of type {str(offered.get('type'))[:100]}")
                 continue
-            function = shapes.row(offered.get("function"), f"tools[{number}].function")
-            if not shapes.text(function.get("name"), f"tools[{number}].function.name"):
-                raise refuse(f"tools[{number}] has no name.")
+            function = shapes.read_row(offered.get("function"), f"tools[{number}].function")
+            if not shapes.read_text(function.get("name"), f"tools[{number}].function.name"):
+                raise bad_request(f"tools[{number}] has no name.")
             request.tools.append(offered)
         if body.get("functions"):
             request.note("dropped `functions`, which `tools` have replaced")
@@ -87,14 +90,15 @@ class ChatProtocol:
         message: Row = {"role": "assistant", "content": reply.text}
         if reply.tool_calls:
             message["tool_calls"] = [
-                {"id": call.get("id"), "type": "function", "function": _called(call)} for call in reply.tool_calls
+                {"id": call.get("id"), "type": "function", "function": _function_call(call)}
+                for call in reply.tool_calls
             ]
         if reply.reasoning is not None:
             message["reasoning_content"] = reply.reasoning
         choice: Row = {"index": 0, "message": message, "finish_reason": finish_reason(reply)}
         if served.request.wire.get("logprobs"):
-            choice["logprobs"] = _logprobs(reply.logprobs)
-        return {**_head(served, "chat.completion"), "choices": [choice], "usage": usage(reply.usage)}
+            choice["logprobs"] = _format_logprobs(reply.logprobs)
+        return {**_chunk_head(served, "chat.completion"), "choices": [choice], "usage": usage_counts(reply.usage)}
 
     def stream(self, head: ReplyHead) -> ReplyStream:
         return ChatStream(head)
@@ -121,27 +125,31 @@ class ChatStream(BlockStream):
     def growth(self, block: ReplyBlock, text: str) -> bytes:
         if block.kind == "call":
             return self._chunk({"tool_calls": [{"index": block.call, "function": {"arguments": text}}]})
-        return self._chunk({"reasoning_content" if block.kind == "reasoning" else "content": text})
+        if block.kind == "reasoning":
+            return self._chunk({"reasoning_content": text})
+        return self._chunk({"content": text})
 
     def ending(self, reply: Reply) -> bytes:
         wire = self.head.request.wire
         more: Row = {}
         if wire.get("logprobs"):
-            more["logprobs"] = _logprobs(reply.logprobs)
+            more["logprobs"] = _format_logprobs(reply.logprobs)
         data = self._chunk({}, finish_reason(reply), **more)
         if wire.get("usage"):
-            data += event({**_head(self.head, CHUNK), "choices": [], "usage": usage(reply.usage)})
+            data += encode_event(
+                {**_chunk_head(self.head, CHUNK), "choices": [], "usage": usage_counts(reply.usage)}
+            )
         return data + DONE
 
     def failure(self, problem: GatewayProblem, *, begun: bool) -> bytes:
-        return event(openai_error(problem))
+        return encode_event(openai_error(problem))
 
     def _chunk(self, delta: Row, finish: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, **more}
-        value = {**_head(self.head, CHUNK), "choices": [choice]}
+        value = {**_chunk_head(self.head, CHUNK), "choices": [choice]}
         if self.head.request.wire.get("usage"):
             value["usage"] = None
-        return event(value)
+        return encode_event(value)
 
 
 def openai_error(problem: GatewayProblem) -> Row:
@@ -168,7 +176,7 @@ def named_choice(name: str, parallel: Any) -> ToolChoice:
     return ToolChoice(mode="any", name=name, parallel=parallel if isinstance(parallel, bool) else None)
 
 
-def _called(call: Row) -> Row:
+def _function_call(call: Row) -> Row:
     return {"name": name_of(call), "arguments": argument_text(call)}
 
 
@@ -181,7 +189,7 @@ def finish_reason(reply: Reply) -> str:
     return "stop"
 
 
-def usage(counts: Usage) -> Row:
+def usage_counts(counts: Usage) -> Row:
     """Return token counts; 0 where the backend did not report them."""
     read, written = counts.input_tokens or 0, counts.output_tokens or 0
     value: Row = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
@@ -192,7 +200,7 @@ def usage(counts: Usage) -> Row:
     return value
 
 
-def _head(served: ReplyHead, kind: str) -> Row:
+def _chunk_head(served: ReplyHead, kind: str) -> Row:
     return {
         "id": f"chatcmpl-{served.id}",
         "object": kind,
@@ -201,35 +209,35 @@ def _head(served: ReplyHead, kind: str) -> Row:
     }
 
 
-def _message(item: Row) -> Message:
-    role = shapes.text(item.get("role"), "a message's role")
+def _read_message(item: Row) -> Message:
+    role = shapes.read_text(item.get("role"), "a message's role")
     try:
         message = msgspec.convert({**item, "role": ROLES.get(role, role)}, Message)
     except msgspec.ValidationError as error:
-        raise refuse(f"messages: {error}") from error
+        raise bad_request(f"messages: {error}") from error
     message.reasoning_content = (
-        message.reasoning_content or shapes.text(item.get("reasoning"), "reasoning") or None
+        message.reasoning_content or shapes.read_text(item.get("reasoning"), "reasoning") or None
     )
     if isinstance(message.content, list):
         for part in message.content:
-            if shapes.text(part.get("type"), "a part's type") not in PARTS:
-                raise refuse(f"messages: parts of type '{str(part.get('type'))[:100]}' are not supported.")
+            if shapes.read_text(part.get("type"), "a part's type") not in PARTS:
+                raise bad_request(f"messages: parts of type '{str(part.get('type'))[:100]}' are not supported.")
     elif message.content is None and isinstance(item.get("refusal"), str):
         message.content = item["refusal"]
     return message
 
 
-def _choice(value: Any, parallel: Any) -> ToolChoice:
+def _read_tool_choice(value: Any, parallel: Any) -> ToolChoice:
     if (choice := choice_in_a_word(value, parallel)) is not None:
         return choice
-    named = shapes.row(value, "tool_choice")
-    function = shapes.row(named.get("function"), "tool_choice.function")
+    named = shapes.read_row(value, "tool_choice")
+    function = shapes.read_row(named.get("function"), "tool_choice.function")
     if named.get("type") == "function" and isinstance(function.get("name"), str):
         return named_choice(function["name"], parallel)
-    raise refuse(f"tool_choice: '{str(named.get('type'))[:100]}' is not supported.")
+    raise bad_request(f"tool_choice: '{str(named.get('type'))[:100]}' is not supported.")
 
 
-def _logprobs(logprobs: Logprobs | None) -> Row | None:
+def _format_logprobs(logprobs: Logprobs | None) -> Row | None:
     if logprobs is None:
         return None
     tops = logprobs.top_logprobs or [{} for _ in logprobs.tokens]

@@ -19,10 +19,10 @@ from newskills.gateway.form import (
     ToolChoice,
     argument_text,
     arguments_of,
-    encode,
-    event,
+    bad_request,
+    encode_event,
+    encode_json,
     name_of,
-    refuse,
 )
 from newskills.gateway.streams import BlockStream, ReplyBlock
 
@@ -47,34 +47,34 @@ class GeminiProtocol:
     """Fits `ProgramProtocol`."""
 
     name = "gemini"
-    ping = event({"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "index": 0}]})
+    ping = encode_event({"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "index": 0}]})
     """The official client takes no comments in a stream."""
 
     def read(self, body: Row, model: str, stream: bool) -> ProgramRequest:
-        config = _get(body, "generationConfig") or {}
-        config = shapes.row(config, "generationConfig")
+        config = _get_field(body, "generationConfig") or {}
+        config = shapes.read_row(config, "generationConfig")
         if config.get("candidateCount") not in (None, 1):
-            raise refuse("generationConfig.candidateCount: this gateway gives one reply to a request.")
-        thinking = shapes.row(config.get("thinkingConfig"), "thinkingConfig")
+            raise bad_request("generationConfig.candidateCount: this gateway gives one reply to a request.")
+        thinking = shapes.read_row(config.get("thinkingConfig"), "thinkingConfig")
         request = ProgramRequest(
             messages=[],
             model=model,
             stream=stream,
-            stop=shapes.texts(config.get("stopSequences"), "stopSequences"),
-            max_tokens=shapes.whole(config.get("maxOutputTokens"), "maxOutputTokens"),
-            temperature=shapes.number(config.get("temperature"), "temperature", 0, 2),
-            top_p=shapes.number(config.get("topP"), "topP", 0, 1) or None,
-            seed=shapes.seed(config.get("seed"), "seed"),
-            effort=shapes.text(thinking.get("thinkingLevel"), "thinkingLevel").lower() or None,
-            response_format=_format(config),
+            stop=shapes.read_texts(config.get("stopSequences"), "stopSequences"),
+            max_tokens=shapes.read_whole(config.get("maxOutputTokens"), "maxOutputTokens"),
+            temperature=shapes.read_number(config.get("temperature"), "temperature", 0, 2),
+            top_p=shapes.read_number(config.get("topP"), "topP", 0, 1) or None,
+            seed=shapes.read_seed(config.get("seed"), "seed"),
+            effort=shapes.read_text(thinking.get("thinkingLevel"), "thinkingLevel").lower() or None,
+            response_format=_response_format(config),
         )
-        request.choice, allowed = _choice(body)
-        request.messages = _messages(body, request)
-        for offered in shapes.rows(body.get("tools"), "tools"):
+        request.choice, allowed = _read_tool_choice(body)
+        request.messages = _read_messages(body, request)
+        for offered in shapes.read_rows(body.get("tools"), "tools"):
             for key, value in offered.items():
                 if key in DECLARATIONS:
-                    for number, declaration in enumerate(shapes.rows(value, key)):
-                        request.tools.append(_tool(declaration, f"{key}[{number}]"))
+                    for number, declaration in enumerate(shapes.read_rows(value, key)):
+                        request.tools.append(_read_tool(declaration, f"{key}[{number}]"))
                 else:
                     request.note(f"dropped a tool of type {key[:100]}")
         if allowed:
@@ -83,8 +83,8 @@ class GeminiProtocol:
         return request
 
     def answer(self, served: Served) -> Row:
-        parts = list(_parts(served.reply))
-        return _body(served, parts or [{"text": ""}], served.reply.usage, served.reply)
+        parts = list(_reply_parts(served.reply))
+        return _response_body(served, parts or [{"text": ""}], served.reply.usage, served.reply)
 
     def stream(self, head: ReplyHead) -> ReplyStream:
         return GeminiStream(head, self)
@@ -127,10 +127,10 @@ class GeminiStream(BlockStream):
         return self._event({"functionCall": {"id": block.call_id, "name": block.name, "args": arguments}})
 
     def ending(self, reply: Reply) -> bytes:
-        return event(_body(self.head, [{"text": ""}], reply.usage, reply))
+        return encode_event(_response_body(self.head, [{"text": ""}], reply.usage, reply))
 
     def failure(self, problem: GatewayProblem, *, begun: bool) -> bytes:
-        return event(self._protocol.error(problem))
+        return encode_event(self._protocol.error(problem))
 
     def native(self, piece: ReplyPiece) -> bool:
         part = piece.native or {}
@@ -156,35 +156,35 @@ class GeminiStream(BlockStream):
                 }
                 yield ReplyPiece(native=part, call=number, **fields)
             elif "thoughtSignature" in part:
-                yield ReplyPiece(native=part, **_texts(part))
+                yield ReplyPiece(native=part, **_text_of_part(part))
             else:
-                yield ReplyPiece(**_texts(part))
+                yield ReplyPiece(**_text_of_part(part))
 
     def _event(self, part: Row) -> bytes:
-        return event(_body(self.head, [part], self.usage, None))
+        return encode_event(_response_body(self.head, [part], self.usage, None))
 
 
-def _texts(part: Row) -> Row:
+def _text_of_part(part: Row) -> Row:
     """Return the text of a part, by what it is."""
     return {"reasoning" if part.get("thought") else "text": part.get("text") or ""}
 
 
-def _body(head: ReplyHead, parts: list[Row], used: Usage, reply: Reply | None) -> Row:
+def _response_body(head: ReplyHead, parts: list[Row], used: Usage, reply: Reply | None) -> Row:
     """Return a part of a stream, or with `reply` its end, or the whole."""
     candidate: Row = {"content": {"role": "model", "parts": parts}, "index": 0}
     if reply is not None:
         candidate["finishReason"] = FINISHES.get(reply.finish_reason or "", "STOP")
         if reply.logprobs is not None:
-            candidate["logprobsResult"] = _logprobs(reply.logprobs)
+            candidate["logprobsResult"] = _format_logprobs(reply.logprobs)
     return {
         "candidates": [candidate],
-        "usageMetadata": _usage(used),
+        "usageMetadata": _usage_counts(used),
         "modelVersion": head.request.model,
         "responseId": head.id,
     }
 
 
-def _parts(reply: Reply) -> Iterator[Row]:
+def _reply_parts(reply: Reply) -> Iterator[Row]:
     """Yield the parts of a reply: those of the backend, where it speaks this protocol, since they carry signatures."""
     if raw := _signed_parts(reply):
         yield from raw
@@ -205,7 +205,7 @@ def _signed_parts(reply: Reply) -> list[Row]:
     return []
 
 
-def _usage(counts: Usage) -> Row:
+def _usage_counts(counts: Usage) -> Row:
     read, written = counts.input_tokens or 0, counts.output_tokens or 0
     thought = counts.reasoning_tokens or 0
     value: Row = {
@@ -220,7 +220,7 @@ def _usage(counts: Usage) -> Row:
     return value
 
 
-def _logprobs(logprobs: Logprobs) -> Row:
+def _format_logprobs(logprobs: Logprobs) -> Row:
     tops = logprobs.top_logprobs or []
     return {
         "chosenCandidates": [
@@ -234,28 +234,30 @@ def _logprobs(logprobs: Logprobs) -> Row:
     }
 
 
-def _messages(body: Row, request: ProgramRequest) -> list[Message]:
+def _read_messages(body: Row, request: ProgramRequest) -> list[Message]:
     messages: list[Message] = []
-    text = _system(_get(body, "systemInstruction"))
-    messages += [Message(role="system", content=text)] if text else []
+    if text := _read_system(_get_field(body, "systemInstruction")):
+        messages.append(Message(role="system", content=text))
     calls = _Calls()
     contents = body.get("contents")
-    for item in shapes.rows([contents] if isinstance(contents, dict) else contents, "contents"):
-        parts = shapes.rows(item.get("parts"), "a content's parts")
+    if isinstance(contents, dict):
+        contents = [contents]
+    for item in shapes.read_rows(contents, "contents"):
+        parts = shapes.read_rows(item.get("parts"), "a content's parts")
         if item.get("role") == "model":
             messages.append(_model_turn(parts, calls, request))
         else:
             messages += _user_turn(parts, calls)
     if not any(message.role != "system" for message in messages):
-        raise refuse("contents: at least one content is required.")
+        raise bad_request("contents: at least one content is required.")
     return messages
 
 
-def _system(value: Any) -> str:
+def _read_system(value: Any) -> str:
     if isinstance(value, str):
         return value
-    parts = shapes.rows(shapes.row(value, "systemInstruction").get("parts"), "systemInstruction.parts")
-    return "\n\n".join(shapes.text(part.get("text"), "systemInstruction: a text") for part in parts)
+    parts = shapes.read_rows(shapes.read_row(value, "systemInstruction").get("parts"), "systemInstruction.parts")
+    return "\n\n".join(shapes.read_text(part.get("text"), "systemInstruction: a text") for part in parts)
 
 
 class _Calls:
@@ -271,12 +273,12 @@ class _Calls:
         if not isinstance(identity, str) or not identity:
             identity = f"call_{self._count}"
         self._count += 1
-        name = shapes.text(function_call.get("name"), "functionCall.name")
+        name = shapes.read_text(function_call.get("name"), "functionCall.name")
         self._open.append((name, identity))
-        arguments = encode(shapes.row(function_call.get("args"), "functionCall.args")).decode()
-        return shapes.call(identity, name, arguments)
+        arguments = encode_json(shapes.read_row(function_call.get("args"), "functionCall.args")).decode()
+        return shapes.tool_call(identity, name, arguments)
 
-    def answered(self, response: Row) -> str:
+    def answered_call_id(self, response: Row) -> str:
         """Return the identity of the call that a result belongs to."""
         identity, name = response.get("id"), response.get("name")
         for number, (called, open_identity) in enumerate(self._open):
@@ -291,10 +293,11 @@ class _Calls:
 def _model_turn(parts: list[Row], calls: _Calls, request: ProgramRequest) -> Message:
     texts, thoughts, made = list[str](), list[str](), list[Row]()
     for part in parts:
-        if (function_call := _get(part, "functionCall")) is not None:
-            made.append(calls.add(shapes.row(function_call, "functionCall")))
+        if (function_call := _get_field(part, "functionCall")) is not None:
+            made.append(calls.add(shapes.read_row(function_call, "functionCall")))
         elif isinstance(part.get("text"), str):
-            (thoughts if part.get("thought") is True else texts).append(part["text"])
+            kind = thoughts if part.get("thought") is True else texts
+            kind.append(part["text"])
         else:
             request.note(f"dropped a part with {', '.join(sorted(part))[:100]}")
     return Message(
@@ -308,27 +311,31 @@ def _model_turn(parts: list[Row], calls: _Calls, request: ProgramRequest) -> Mes
 def _user_turn(parts: list[Row], calls: _Calls) -> list[Message]:
     messages, content = list[Message](), list[Row]()
     for part in parts:
-        if (response := _get(part, "functionResponse")) is not None:
-            answer = shapes.row(response, "functionResponse")
-            identity = calls.answered(answer)
-            name = shapes.text(answer.get("name"), "functionResponse.name")
+        if (response := _get_field(part, "functionResponse")) is not None:
+            answer = shapes.read_row(response, "functionResponse")
+            identity = calls.answered_call_id(answer)
+            name = shapes.read_text(answer.get("name"), "functionResponse.name")
             messages.append(
-                Message(role="tool", content=_result(answer), tool_call_id=identity, name=name or None)
+                Message(role="tool", content=_result_text(answer), tool_call_id=identity, name=name or None)
             )
         elif isinstance(part.get("text"), str):
             content.append({"type": "text", "text": part["text"]})
-        elif (inline := _get(part, "inlineData")) is not None:
-            content.append(_inline(shapes.row(inline, "inlineData")))
-        elif (file := _get(part, "fileData")) is not None:
-            content.append(shapes.image(shapes.text(_get(shapes.row(file, "fileData"), "fileUri"), "fileUri")))
+        elif (inline := _get_field(part, "inlineData")) is not None:
+            content.append(_inline_part(shapes.read_row(inline, "inlineData")))
+        elif (file := _get_field(part, "fileData")) is not None:
+            content.append(
+                shapes.image_part(
+                    shapes.read_text(_get_field(shapes.read_row(file, "fileData"), "fileUri"), "fileUri")
+                )
+            )
         else:
-            raise refuse(f"A part with {', '.join(sorted(part))[:100]} is not supported.")
+            raise bad_request(f"A part with {', '.join(sorted(part))[:100]} is not supported.")
     if content or not messages:
-        messages.append(Message(role="user", content=shapes.content(content)))
+        messages.append(Message(role="user", content=shapes.join_text_parts(content)))
     return messages
 
 
-def _result(response: Row) -> str:
+def _result_text(response: Row) -> str:
     """Return a result as the model reads it: a text as it is, an object as JSON."""
     value = response.get("response")
     if isinstance(value, dict) and len(value) == 1:
@@ -337,32 +344,35 @@ def _result(response: Row) -> str:
             return only
     if isinstance(value, str):
         return value
-    return encode(value).decode()
+    return encode_json(value).decode()
 
 
-def _inline(data: Row) -> Row:
-    kind, text = shapes.text(_get(data, "mimeType"), "mimeType"), shapes.text(data.get("data"), "inlineData.data")
+def _inline_part(data: Row) -> Row:
+    kind, text = (
+        shapes.read_text(_get_field(data, "mimeType"), "mimeType"),
+        shapes.read_text(data.get("data"), "inlineData.data"),
+    )
     if kind.startswith("text/"):
         try:
             return {"type": "text", "text": base64.b64decode(text, altchars=b"-_").decode("utf-8", "replace")}
         except ValueError as error:
-            raise refuse("inlineData.data is not base64.") from error
+            raise bad_request("inlineData.data is not base64.") from error
     if not kind.startswith("image/"):
-        raise refuse(f"inlineData of type '{kind[:100]}' is not supported.")
-    return shapes.image(f"data:{kind};base64,{text.replace('-', '+').replace('_', '/')}")
+        raise bad_request(f"inlineData of type '{kind[:100]}' is not supported.")
+    return shapes.image_part(f"data:{kind};base64,{text.replace('-', '+').replace('_', '/')}")
 
 
-def _tool(declaration: Row, where: str) -> Row:
+def _read_tool(declaration: Row, where: str) -> Row:
     schema = declaration.get("parametersJsonSchema") or declaration.get("parameters_json_schema")
     if schema is None and declaration.get("parameters") is not None:
         schema = _json_schema(declaration["parameters"])
-    return shapes.tool(declaration.get("name"), declaration.get("description"), schema, where)
+    return shapes.tool_definition(declaration.get("name"), declaration.get("description"), schema, where)
 
 
 def _json_schema(value: Any, depth: int = 0) -> Any:
     """Convert a schema of OpenAPI, whose types are in capitals, to a JSON schema. Raises GatewayProblem."""
     if depth > DEEPEST:
-        raise refuse("A tool's schema is too deep.")
+        raise bad_request("A tool's schema is too deep.")
     if isinstance(value, list):
         return [_json_schema(item, depth + 1) for item in value]
     if not isinstance(value, dict):
@@ -374,11 +384,13 @@ def _json_schema(value: Any, depth: int = 0) -> Any:
     }
     kind = converted.get("type")
     if isinstance(kind, str):
-        converted["type"] = [kind.lower(), "null"] if value.get("nullable") is True else kind.lower()
+        converted["type"] = kind.lower()
+        if value.get("nullable") is True:
+            converted["type"] = [kind.lower(), "null"]
     return converted
 
 
-def _format(config: Row) -> Row | None:
+def _response_format(config: Row) -> Row | None:
     if config.get("responseMimeType") != "application/json":
         return None
     schema = config.get("responseJsonSchema")
@@ -389,27 +401,30 @@ def _format(config: Row) -> Row | None:
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
 
 
-def _choice(body: Row) -> tuple[ToolChoice, list[str]]:
+def _read_tool_choice(body: Row) -> tuple[ToolChoice, list[str]]:
     """Return the choice, and the only tools that it allows (none: all)."""
-    config = shapes.row(_get(body, "toolConfig"), "toolConfig")
-    calling = shapes.row(_get(config, "functionCallingConfig"), "functionCallingConfig")
-    mode = shapes.text(calling.get("mode"), "functionCallingConfig.mode").upper() or "AUTO"
-    names = shapes.texts(_get(calling, "allowedFunctionNames"), "allowedFunctionNames")
+    config = shapes.read_row(_get_field(body, "toolConfig"), "toolConfig")
+    calling = shapes.read_row(_get_field(config, "functionCallingConfig"), "functionCallingConfig")
+    mode = shapes.read_text(calling.get("mode"), "functionCallingConfig.mode").upper() or "AUTO"
+    names = shapes.read_texts(_get_field(calling, "allowedFunctionNames"), "allowedFunctionNames")
     if mode == "ANY":
-        return ToolChoice(mode="any", name=names[0] if len(names) == 1 else ""), names
-    if mode not in AUTOMATIC and mode != "NONE":
-        raise refuse(f"functionCallingConfig.mode: '{mode[:100]}' is not supported.")
-    return ToolChoice(mode="none" if mode == "NONE" else "auto"), names
+        only = names[0] if len(names) == 1 else ""
+        return ToolChoice(mode="any", name=only), names
+    if mode == "NONE":
+        return ToolChoice(mode="none"), names
+    if mode not in AUTOMATIC:
+        raise bad_request(f"functionCallingConfig.mode: '{mode[:100]}' is not supported.")
+    return ToolChoice(mode="auto"), names
 
 
-def _get(value: Row, name: str) -> Any:
+def _get_field(value: Row, name: str) -> Any:
     """Return a field by its name in either spelling, `functionCall` or `function_call`."""
     if name in value:
         return value[name]
-    return value.get(_underscored(name))
+    return value.get(_snake_case(name))
 
 
 @cache
-def _underscored(name: str) -> str:
+def _snake_case(name: str) -> str:
     """Return the other spelling of a field; there are few, and each is looked for in every part of every request."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -17,10 +17,10 @@ from newskills.gateway.form import (
     ToolChoice,
     argument_text,
     arguments_of,
-    encode,
-    event,
+    bad_request,
+    encode_event,
+    encode_json,
     name_of,
-    refuse,
 )
 from newskills.gateway.streams import BlockStream, ReplyBlock
 
@@ -55,38 +55,38 @@ class MessagesProtocol:
     """Fits `ProgramProtocol`."""
 
     name = "messages"
-    ping = event({"type": "ping"}, "ping")
+    ping = encode_event({"type": "ping"}, "ping")
 
     def read(self, body: Row, model: str, stream: bool) -> ProgramRequest:
-        thinking = shapes.row(body.get("thinking"), "thinking")
-        output = shapes.row(body.get("output_config"), "output_config")
+        thinking = shapes.read_row(body.get("thinking"), "thinking")
+        output = shapes.read_row(body.get("output_config"), "output_config")
         request = ProgramRequest(
             messages=[],
-            model=shapes.text(body.get("model"), "model"),
-            stop=shapes.texts(body.get("stop_sequences"), "stop_sequences"),
-            max_tokens=shapes.whole(body.get("max_tokens"), "max_tokens"),
-            temperature=shapes.number(body.get("temperature"), "temperature", 0, 2),
-            top_p=shapes.number(body.get("top_p"), "top_p", 0, 1) or None,
+            model=shapes.read_text(body.get("model"), "model"),
+            stop=shapes.read_texts(body.get("stop_sequences"), "stop_sequences"),
+            max_tokens=shapes.read_whole(body.get("max_tokens"), "max_tokens"),
+            temperature=shapes.read_number(body.get("temperature"), "temperature", 0, 2),
+            top_p=shapes.read_number(body.get("top_p"), "top_p", 0, 1) or None,
             stream=body.get("stream") is True,
-            choice=_choice(shapes.row(body.get("tool_choice"), "tool_choice")),
+            choice=_read_tool_choice(shapes.read_row(body.get("tool_choice"), "tool_choice")),
         )
         if thinking.get("type") in ("enabled", "adaptive"):
-            request.effort = shapes.text(output.get("effort"), "output_config.effort") or None
+            request.effort = shapes.read_text(output.get("effort"), "output_config.effort") or None
         if output.get("format") is not None:
-            schema = shapes.row(output["format"], "output_config.format").get("schema")
+            schema = shapes.read_row(output["format"], "output_config.format").get("schema")
             request.response_format = {
                 "type": "json_schema",
-                "json_schema": {"name": "reply", "schema": shapes.row(schema, "output_config.format.schema")},
+                "json_schema": {"name": "reply", "schema": shapes.read_row(schema, "output_config.format.schema")},
             }
         marks = _Marks()
-        system = _system(body.get("system"), marks)
+        system = _read_system(body.get("system"), marks)
         messages = [Message(role="system", content=system)] if system else []
-        for item in shapes.rows(body.get("messages"), "messages"):
+        for item in shapes.read_rows(body.get("messages"), "messages"):
             messages += _read_turn(item, request, marks)
         if not any(message.role != "system" for message in messages):
-            raise refuse("messages: at least one message is required.")
-        request.messages = shapes.joined_system(messages)
-        for number, offered in enumerate(shapes.rows(body.get("tools"), "tools")):
+            raise bad_request("messages: at least one message is required.")
+        request.messages = shapes.join_system_messages(messages)
+        for number, offered in enumerate(shapes.read_rows(body.get("tools"), "tools")):
             kind = offered.get("type") or "custom"
             if kind != "custom":
                 request.note(f"dropped a tool of type {str(kind)[:100]}")
@@ -96,9 +96,11 @@ class MessagesProtocol:
                 request.cache_marks.append(CacheMark(message=None, end=len(request.tools) + 1, control=control))
             described = offered.get("description")
             request.tools.append(
-                shapes.tool(offered.get("name"), described, offered.get("input_schema"), f"tools[{number}]")
+                shapes.tool_definition(
+                    offered.get("name"), described, offered.get("input_schema"), f"tools[{number}]"
+                )
             )
-        request.cache_marks += marks.of(request.messages)
+        request.cache_marks += marks.marks_of(request.messages)
         if request.messages and _is_marked(body):
             last = len(request.messages) - 1
             request.cache_marks.append(CacheMark(message=last, control=body["cache_control"]))
@@ -107,10 +109,10 @@ class MessagesProtocol:
 
     def answer(self, served: Served) -> Row:
         return {
-            **_head(served),
-            "content": list(_blocks(served.reply)),
-            **_end(served.reply),
-            "usage": _usage(served.reply.usage),
+            **_message_head(served),
+            "content": list(_content_blocks(served.reply)),
+            **_stop_fields(served.reply),
+            "usage": _usage_counts(served.reply.usage),
         }
 
     def stream(self, head: ReplyHead) -> ReplyStream:
@@ -136,16 +138,16 @@ class MessagesStream(BlockStream):
         self._signed = False
 
     def beginning(self) -> bytes:
-        start = {**_head(self.head), "content": [], "stop_reason": None, "stop_sequence": None}
-        used = {**_usage(self.usage), "output_tokens": 0}
-        return _named({"type": "message_start", "message": {**start, "usage": used}})
+        start = {**_message_head(self.head), "content": [], "stop_reason": None, "stop_sequence": None}
+        used = {**_usage_counts(self.usage), "output_tokens": 0}
+        return _named_event({"type": "message_start", "message": {**start, "usage": used}})
 
     def opening(self, block: ReplyBlock) -> bytes:
         self._signed = False
         content = {"type": "tool_use", "id": block.call_id, "name": block.name, "input": {}}
         if block.kind != "call":
             content = EMPTY[block.kind]
-        return _named({"type": "content_block_start", "index": block.number, "content_block": content})
+        return _named_event({"type": "content_block_start", "index": block.number, "content_block": content})
 
     def growth(self, block: ReplyBlock, text: str) -> bytes:
         kind, key = DELTAS[block.kind]
@@ -155,14 +157,16 @@ class MessagesStream(BlockStream):
         data = b""
         if block.kind == "reasoning" and not self._signed:
             data = self._delta(block, {"type": "signature_delta", "signature": SIGNATURE})
-        return data + _named({"type": "content_block_stop", "index": block.number})
+        return data + _named_event({"type": "content_block_stop", "index": block.number})
 
     def ending(self, reply: Reply) -> bytes:
-        end = _named({"type": "message_delta", "delta": _end(reply), "usage": _usage(reply.usage)})
-        return end + _named({"type": "message_stop"})
+        end = _named_event(
+            {"type": "message_delta", "delta": _stop_fields(reply), "usage": _usage_counts(reply.usage)}
+        )
+        return end + _named_event({"type": "message_stop"})
 
     def failure(self, problem: GatewayProblem, *, begun: bool) -> bytes:
-        return event(self._protocol.error(problem), "error")
+        return encode_event(self._protocol.error(problem), "error")
 
     def native(self, piece: ReplyPiece) -> bool:
         row = piece.native or {}
@@ -174,8 +178,8 @@ class MessagesStream(BlockStream):
         elif row.get("type") == "redacted_thinking":
             self.close()
             number = self.next_number()
-            self.write(_named({"type": "content_block_start", "index": number, "content_block": row}))
-            self.write(_named({"type": "content_block_stop", "index": number}))
+            self.write(_named_event({"type": "content_block_start", "index": number, "content_block": row}))
+            self.write(_named_event({"type": "content_block_stop", "index": number}))
         else:
             return False
         return True
@@ -196,22 +200,22 @@ class MessagesStream(BlockStream):
         """Return JSON of an object: as the model wrote it, where that is one."""
         value = arguments_of(call)
         if "arguments" in value:
-            return encode(value).decode()
+            return encode_json(value).decode()
         return argument_text(call) or "{}"
 
     def _delta(self, block: ReplyBlock, delta: Row) -> bytes:
-        return _named({"type": "content_block_delta", "index": block.number, "delta": delta})
+        return _named_event({"type": "content_block_delta", "index": block.number, "delta": delta})
 
 
-def _named(value: Row) -> bytes:
-    return event(value, value["type"])
+def _named_event(value: Row) -> bytes:
+    return encode_event(value, value["type"])
 
 
-def _head(served: ReplyHead) -> Row:
+def _message_head(served: ReplyHead) -> Row:
     return {"id": f"msg_{served.id}", "type": "message", "role": "assistant", "model": served.request.model}
 
 
-def _end(reply: Reply) -> Row:
+def _stop_fields(reply: Reply) -> Row:
     named = (reply.raw_message or {}).get("stop_reason")
     if reply.finish_reason == "stop" and isinstance(named, str) and not reply.tool_calls:
         return {"stop_reason": "stop_sequence", "stop_sequence": named}
@@ -219,7 +223,7 @@ def _end(reply: Reply) -> Row:
     return {"stop_reason": STOPS.get(reply.finish_reason or "", usual), "stop_sequence": None}
 
 
-def _usage(counts: Usage) -> Row:
+def _usage_counts(counts: Usage) -> Row:
     cached, stored = counts.cached_tokens or 0, counts.cache_written_tokens or 0
     return {
         "input_tokens": max(0, (counts.input_tokens or 0) - cached - stored),
@@ -229,7 +233,7 @@ def _usage(counts: Usage) -> Row:
     }
 
 
-def _blocks(reply: Reply) -> Iterator[Row]:
+def _content_blocks(reply: Reply) -> Iterator[Row]:
     """Yield the content of a reply. Thinking goes out with the signature that the backend gave it, if it did."""
     if signed := _signed_blocks(reply):
         yield from signed
@@ -261,7 +265,7 @@ class _Marks:
         if _is_marked(block):
             self._messages.append((message, end, block["cache_control"]))
 
-    def of(self, messages: list[Message]) -> Iterator[CacheMark]:
+    def marks_of(self, messages: list[Message]) -> Iterator[CacheMark]:
         """Yield the marks. The system's text is the beginning of the first message."""
         for end, control in self.system:
             yield CacheMark(message=0, end=end, control=control)
@@ -275,12 +279,12 @@ def _is_marked(block: Row) -> bool:
     return isinstance(block.get("cache_control"), dict)
 
 
-def _system(value: Any, marks: _Marks) -> str:
+def _read_system(value: Any, marks: _Marks) -> str:
     if isinstance(value, str):
         return value
     joined = ""
-    for block in shapes.rows(value, "system"):
-        text = shapes.text(block.get("text"), "system: a block's text")
+    for block in shapes.read_rows(value, "system"):
+        text = shapes.read_text(block.get("text"), "system: a block's text")
         if text and not text.startswith(BILLING):
             joined = f"{joined}\n\n{text}" if joined else text
             if _is_marked(block):
@@ -289,12 +293,12 @@ def _system(value: Any, marks: _Marks) -> str:
 
 
 def _read_turn(item: Row, request: ProgramRequest, marks: _Marks) -> list[Message]:
-    role, content = shapes.text(item.get("role"), "a message's role"), item.get("content")
+    role, content = shapes.read_text(item.get("role"), "a message's role"), item.get("content")
     if role not in ("user", "assistant", "system"):
-        raise refuse(f"messages: the role '{role[:100]}' is not supported.")
+        raise bad_request(f"messages: the role '{role[:100]}' is not supported.")
     if isinstance(content, str):
         return [Message(role=role, content=content)]
-    blocks = shapes.rows(content, "a message's content")
+    blocks = shapes.read_rows(content, "a message's content")
     if role == "assistant":
         message = _read_assistant(blocks, request)
         marks.add(message, None, blocks[-1] if blocks else {})
@@ -326,9 +330,9 @@ def _read_assistant(blocks: list[Row], request: ProgramRequest) -> Message:
     for block in blocks:
         kind = block.get("type")
         if kind == "text":
-            texts.append(shapes.text(block.get("text"), "a text block"))
+            texts.append(shapes.read_text(block.get("text"), "a text block"))
         elif kind == "thinking":
-            thoughts.append(shapes.text(block.get("thinking"), "a thinking block"))
+            thoughts.append(shapes.read_text(block.get("thinking"), "a thinking block"))
         elif kind == "tool_use":
             calls.append(_read_call(block))
         elif kind != "redacted_thinking":
@@ -342,18 +346,21 @@ def _read_assistant(blocks: list[Row], request: ProgramRequest) -> Message:
 
 
 def _read_call(block: Row) -> Row:
-    identity, name = shapes.text(block.get("id"), "tool_use.id"), shapes.text(block.get("name"), "tool_use.name")
-    arguments = encode(shapes.row(block.get("input"), "tool_use.input")).decode()
-    return shapes.call(identity, name, arguments)
+    identity, name = (
+        shapes.read_text(block.get("id"), "tool_use.id"),
+        shapes.read_text(block.get("name"), "tool_use.name"),
+    )
+    arguments = encode_json(shapes.read_row(block.get("input"), "tool_use.input")).decode()
+    return shapes.tool_call(identity, name, arguments)
 
 
 def _tool_result(block: Row, request: ProgramRequest) -> tuple[Message, list[Row]]:
     """Return the result as a message, and its pictures, which the message of a tool cannot hold."""
     content = block.get("content")
-    identity = shapes.text(block.get("tool_use_id"), "tool_result.tool_use_id")
+    identity = shapes.read_text(block.get("tool_use_id"), "tool_result.tool_use_id")
     if isinstance(content, str) or content is None:
         return Message(role="tool", content=content or "", tool_call_id=identity), []
-    parts = [_read_part(part, request) for part in shapes.rows(content, "tool_result.content")]
+    parts = [_read_part(part, request) for part in shapes.read_rows(content, "tool_result.content")]
     texts = [part["text"] for part in parts if part is not None and part["type"] == "text"]
     pictures = [part for part in parts if part is not None and part["type"] != "text"]
     return Message(role="tool", content="\n".join(texts), tool_call_id=identity), pictures
@@ -362,33 +369,39 @@ def _tool_result(block: Row, request: ProgramRequest) -> tuple[Message, list[Row
 def _read_part(block: Row, request: ProgramRequest) -> Row | None:
     kind = block.get("type")
     if kind == "text":
-        return {"type": "text", "text": shapes.text(block.get("text"), "a text block")}
+        return {"type": "text", "text": shapes.read_text(block.get("text"), "a text block")}
     if kind == "tool_reference":  # what a search among tools gives; their definitions come with the next request
-        name = shapes.text(block.get("tool_name"), "tool_reference.tool_name")
+        name = shapes.read_text(block.get("tool_name"), "tool_reference.tool_name")
         return {"type": "text", "text": f"The tool {name} can be called now."}
-    source = shapes.row(block.get("source"), "a block's source")
+    source = shapes.read_row(block.get("source"), "a block's source")
     if kind == "image":
         if source.get("type") == "url":
-            return shapes.image(shapes.text(source.get("url"), "image.source.url"))
+            return shapes.image_part(shapes.read_text(source.get("url"), "image.source.url"))
         if source.get("type") == "base64":
-            data = shapes.text(source.get("data"), "image.source.data")
-            return shapes.image(f"data:{shapes.text(source.get('media_type'), 'media_type')};base64,{data}")
+            data = shapes.read_text(source.get("data"), "image.source.data")
+            return shapes.image_part(
+                f"data:{shapes.read_text(source.get('media_type'), 'media_type')};base64,{data}"
+            )
     if kind == "document" and source.get("type") == "text":
-        return {"type": "text", "text": shapes.text(source.get("data"), "document.source.data")}
+        return {"type": "text", "text": shapes.read_text(source.get("data"), "document.source.data")}
     if kind in ("image", "document"):
-        raise refuse(f"A block {kind} with a source of type '{str(source.get('type'))[:100]}' is not supported.")
+        raise bad_request(
+            f"A block {kind} with a source of type '{str(source.get('type'))[:100]}' is not supported."
+        )
     if not str(kind).endswith("_tool_result"):
-        raise refuse(f"Blocks of type '{str(kind)[:100]}' are not supported.")
+        raise bad_request(f"Blocks of type '{str(kind)[:100]}' are not supported.")
     request.note(f"dropped a block of type {str(kind)[:100]}")  # of a tool that the service itself would run
     return None
 
 
-def _choice(value: Row) -> ToolChoice:
+def _read_tool_choice(value: Row) -> ToolChoice:
     alone = value.get("disable_parallel_tool_use")
-    parallel = None if not isinstance(alone, bool) else not alone
+    parallel = not alone if isinstance(alone, bool) else None
     kind = value.get("type", "auto")
     if kind in ("auto", "none", "any"):
         return ToolChoice(mode=kind, parallel=parallel)
     if kind == "tool":
-        return ToolChoice(mode="any", name=shapes.text(value.get("name"), "tool_choice.name"), parallel=parallel)
-    raise refuse(f"tool_choice: '{str(kind)[:100]}' is not supported.")
+        return ToolChoice(
+            mode="any", name=shapes.read_text(value.get("name"), "tool_choice.name"), parallel=parallel
+        )
+    raise bad_request(f"tool_choice: '{str(kind)[:100]}' is not supported.")

@@ -22,11 +22,11 @@ from newskills.gateway.form import (
     ToolChoice,
     argument_text,
     arguments_of,
-    encode,
-    event,
+    bad_request,
+    encode_event,
+    encode_json,
     name_of,
-    pieces,
-    refuse,
+    split_text,
 )
 from newskills.gateway.protocols.chat import (
     CODES,
@@ -59,33 +59,33 @@ class ResponsesProtocol:
     def read(self, body: Row, model: str, stream: bool) -> ProgramRequest:
         for name in ("previous_response_id", "conversation"):
             if body.get(name) is not None:
-                raise refuse(f"{name}: this gateway keeps nothing; send the whole history as `input`.")
-        reasoning = shapes.row(body.get("reasoning"), "reasoning")
-        include = shapes.texts(body.get("include"), "include")
+                raise bad_request(f"{name}: this gateway keeps nothing; send the whole history as `input`.")
+        reasoning = shapes.read_row(body.get("reasoning"), "reasoning")
+        include = shapes.read_texts(body.get("include"), "include")
         request = ProgramRequest(
             messages=[],
-            model=shapes.text(body.get("model"), "model"),
-            max_tokens=shapes.whole(body.get("max_output_tokens"), "max_output_tokens"),
-            temperature=shapes.number(body.get("temperature"), "temperature", 0, 2),
-            top_p=shapes.number(body.get("top_p"), "top_p", 0, 1) or None,
-            effort=shapes.text(reasoning.get("effort"), "reasoning.effort") or None,
+            model=shapes.read_text(body.get("model"), "model"),
+            max_tokens=shapes.read_whole(body.get("max_output_tokens"), "max_output_tokens"),
+            temperature=shapes.read_number(body.get("temperature"), "temperature", 0, 2),
+            top_p=shapes.read_number(body.get("top_p"), "top_p", 0, 1) or None,
+            effort=shapes.read_text(reasoning.get("effort"), "reasoning.effort") or None,
             stream=body.get("stream") is True,
-            response_format=_format(shapes.row(body.get("text"), "text")),
+            response_format=_response_format(shapes.read_row(body.get("text"), "text")),
             wire={"custom": [], "spaces": {}, "encrypted": ENCRYPTED in include},
         )
-        for number, offered in enumerate(shapes.rows(body.get("tools"), "tools")):
+        for number, offered in enumerate(shapes.read_rows(body.get("tools"), "tools")):
             _read_tool(offered, f"tools[{number}]", request)
-        request.choice = _choice(body.get("tool_choice"), body.get("parallel_tool_calls"))
-        instructions = shapes.text(body.get("instructions"), "instructions")
+        request.choice = _read_tool_choice(body.get("tool_choice"), body.get("parallel_tool_calls"))
+        instructions = shapes.read_text(body.get("instructions"), "instructions")
         messages = [Message(role="system", content=instructions)] if instructions else []
-        request.messages = shapes.joined_system([*messages, *_History(request).read(body.get("input"))])
+        request.messages = shapes.join_system_messages([*messages, *_History(request).read(body.get("input"))])
         if not any(message.role != "system" for message in request.messages):
-            raise refuse("input: at least one item is needed.")
+            raise bad_request("input: at least one item is needed.")
         shapes.check_choice(request)
         return request
 
     def answer(self, served: Served) -> Row:
-        return _response(served, _status(served.reply), _items(served), served.reply)
+        return _response_body(served, _response_status(served.reply), _output_items(served), served.reply)
 
     def stream(self, head: ReplyHead) -> ReplyStream:
         return ResponsesStream(head)
@@ -108,17 +108,17 @@ class ResponsesStream(BlockStream):
         self._identities: dict[int, str] = {}
 
     def beginning(self) -> bytes:
-        begun = _response(self.head, "in_progress", [])
+        begun = _response_body(self.head, "in_progress", [])
         return self._named("response.created", response=begun) + self._named(
             "response.in_progress", response=begun
         )
 
     def opening(self, block: ReplyBlock) -> bytes:
-        identity = _identity(block, self.head)
+        identity = _item_id(block, self.head)
         if identity in self._identities.values():
             identity = f"{identity}_{block.number}"
         self._identities[block.number] = identity
-        item = _item(block, identity, self.head)
+        item = _output_item(block, identity, self.head)
         begun = {**item, **_EMPTY[item["type"]], "status": "in_progress"}
         data = self._named("response.output_item.added", output_index=block.number, item=begun)
         if block.kind == "text":
@@ -135,24 +135,24 @@ class ResponsesStream(BlockStream):
         return self._inner(block, "function_call_arguments.delta", delta=text)
 
     def closing(self, block: ReplyBlock, reply: Reply | None) -> bytes:
-        item = _item(block, self._identities[block.number], self.head, reply)
+        item = _output_item(block, self._identities[block.number], self.head, reply)
         self._items.append(item)
         data = b"".join(self._inner(block, kind, **fields) for kind, fields in _last_events(item))
         return data + self._named("response.output_item.done", output_index=block.number, item=item)
 
     def ending(self, reply: Reply) -> bytes:
-        status = _status(reply)
-        return self._named(f"response.{status}", response=_response(self.head, status, self._items, reply))
+        status = _response_status(reply)
+        return self._named(f"response.{status}", response=_response_body(self.head, status, self._items, reply))
 
     def failure(self, problem: GatewayProblem, *, begun: bool) -> bytes:
         code = problem.code or CODES.get(problem.kind) or ERROR_TYPES.get(problem.kind, "invalid_prompt")
-        failed = _response(self.head, "failed", self._items)
+        failed = _response_body(self.head, "failed", self._items)
         failed["error"] = {"code": code, "message": problem.message}
         return self._named("response.failed", response=failed)
 
     def _named(self, kind: str, **fields: Any) -> bytes:
         self._sequence += 1
-        return event({"type": kind, "sequence_number": self._sequence - 1, **fields}, kind)
+        return encode_event({"type": kind, "sequence_number": self._sequence - 1, **fields}, kind)
 
     def _inner(self, block: ReplyBlock, kind: str, **fields: Any) -> bytes:
         identity = self._identities[block.number]
@@ -167,7 +167,7 @@ _EMPTY: dict[str, Row] = {
 }
 
 
-def _response(head: ReplyHead, status: str, output: list[Row], reply: Reply | None = None) -> Row:
+def _response_body(head: ReplyHead, status: str, output: list[Row], reply: Reply | None = None) -> Row:
     """Return a response; `reply` where it has ended with one."""
     request = head.request
     reason = None
@@ -189,17 +189,17 @@ def _response(head: ReplyHead, status: str, output: list[Row], reply: Reply | No
         "top_p": request.top_p,
         "tool_choice": "auto",
         "tools": [],
-        "usage": None if reply is None else _usage(reply.usage),
+        "usage": None if reply is None else _usage_counts(reply.usage),
     }
 
 
-def _status(reply: Reply | None) -> str:
+def _response_status(reply: Reply | None) -> str:
     if reply is not None and reply.finish_reason in INCOMPLETE:
         return "incomplete"
     return "completed"
 
 
-def _usage(counts: Usage) -> Row:
+def _usage_counts(counts: Usage) -> Row:
     read, written = counts.input_tokens or 0, counts.output_tokens or 0
     return {
         "input_tokens": read,
@@ -210,7 +210,7 @@ def _usage(counts: Usage) -> Row:
     }
 
 
-def _items(served: Served) -> list[Row]:
+def _output_items(served: Served) -> list[Row]:
     """Return the output of a whole reply."""
     reply = served.reply
     blocks: list[ReplyBlock] = []
@@ -223,16 +223,16 @@ def _items(served: Served) -> list[Row]:
         blocks.append(
             ReplyBlock(kind="call", call=number, call_id=call.get("id") or "", name=name_of(call), parts=parts)
         )
-    return [_item(block, _identity(block, served), served, reply) for block in blocks]
+    return [_output_item(block, _item_id(block, served), served, reply) for block in blocks]
 
 
-def _identity(block: ReplyBlock, head: ReplyHead) -> str:
+def _item_id(block: ReplyBlock, head: ReplyHead) -> str:
     if block.kind == "call":
         return f"fc_{head.id}_{block.call}"
     return f"{PREFIXES[block.kind]}_{head.id}"
 
 
-def _item(block: ReplyBlock, identity: str, head: ReplyHead, reply: Reply | None = None) -> Row:
+def _output_item(block: ReplyBlock, identity: str, head: ReplyHead, reply: Reply | None = None) -> Row:
     """Return a block as an item of output."""
     wire, content = head.request.wire, block.content
     if block.kind == "call":
@@ -240,7 +240,7 @@ def _item(block: ReplyBlock, identity: str, head: ReplyHead, reply: Reply | None
     if block.kind == "text":
         part = {"type": "output_text", "text": content, "annotations": [], "logprobs": []}
         message = {"type": "message", "id": identity, "role": "assistant"}
-        return {**message, "content": [part], "status": _status(reply)}
+        return {**message, "content": [part], "status": _response_status(reply)}
     parts = [{"type": "reasoning_text", "text": content}]
     item: Row = {"type": "reasoning", "id": identity, "summary": [], "content": parts}
     if wire.get("encrypted"):
@@ -273,7 +273,7 @@ def _last_events(item: Row) -> Iterator[tuple[str, Row]]:
     elif kind == "function_call":
         yield "function_call_arguments.done", {"arguments": item["arguments"], "name": item["name"]}
     else:
-        for piece in pieces(item["input"]):
+        for piece in split_text(item["input"]):
             yield "custom_tool_call_input.delta", {"delta": piece}
         yield "custom_tool_call_input.done", {"input": item["input"]}
 
@@ -289,8 +289,8 @@ class _History:
         """Return the messages. Raises GatewayProblem."""
         if isinstance(value, str):
             return [Message(role="user", content=value)]
-        for item in shapes.rows(value, "input"):
-            kind = shapes.text(item.get("type"), "an item's type") or ("message" if "role" in item else "")
+        for item in shapes.read_rows(value, "input"):
+            kind = shapes.read_text(item.get("type"), "an item's type") or ("message" if "role" in item else "")
             if kind == "message":
                 self._message(item)
             elif kind in ("function_call", "custom_tool_call"):
@@ -302,7 +302,7 @@ class _History:
             elif kind in IGNORED:
                 self._request.note(f"dropped an item of type {kind}")
             else:
-                raise refuse(f"input: items of type '{str(kind)[:100]}' are not supported.")
+                raise bad_request(f"input: items of type '{str(kind)[:100]}' are not supported.")
         return self._messages
 
     def _assistant(self) -> Message:
@@ -312,12 +312,14 @@ class _History:
         return self._messages[-1]
 
     def _message(self, item: Row) -> None:
-        role = shapes.text(item.get("role"), "a message's role")
+        role = shapes.read_text(item.get("role"), "a message's role")
         content = item.get("content")
         if role not in ("user", "assistant", "system", "developer"):
-            raise refuse(f"input: the role '{role[:100]}' is not supported.")
+            raise bad_request(f"input: the role '{role[:100]}' is not supported.")
         if not isinstance(content, str):
-            content = shapes.content([self._part(part) for part in shapes.rows(content, "a message's content")])
+            content = shapes.join_text_parts(
+                [self._part(part) for part in shapes.read_rows(content, "a message's content")]
+            )
         if role == "assistant" and isinstance(content, str):
             message = self._assistant()
             message.content = f"{message.content or ''}{content}"
@@ -327,32 +329,35 @@ class _History:
     def _part(self, part: Row) -> Row:
         kind = part.get("type")
         if kind in ("input_text", "output_text", "text"):
-            return {"type": "text", "text": shapes.text(part.get("text"), "a part's text")}
+            return {"type": "text", "text": shapes.read_text(part.get("text"), "a part's text")}
         if kind == "refusal":
-            return {"type": "text", "text": shapes.text(part.get("refusal"), "a part's refusal")}
+            return {"type": "text", "text": shapes.read_text(part.get("refusal"), "a part's refusal")}
         if kind == "input_image" and part.get("image_url"):
-            return shapes.image(shapes.text(part["image_url"], "image_url"), part.get("detail"))
-        raise refuse(f"input: parts of type '{str(kind)[:100]}' are not supported (images: by image_url).")
+            return shapes.image_part(shapes.read_text(part["image_url"], "image_url"), part.get("detail"))
+        raise bad_request(f"input: parts of type '{str(kind)[:100]}' are not supported (images: by image_url).")
 
     def _call(self, item: Row, kind: str) -> None:
-        name = shapes.text(item.get("name"), f"{kind}.name")
+        name = shapes.read_text(item.get("name"), f"{kind}.name")
         if item.get("namespace") is not None:
-            name = flat_name(shapes.text(item["namespace"], "namespace"), name)
+            name = flat_name(shapes.read_text(item["namespace"], "namespace"), name)
         if kind == "custom_tool_call":
-            arguments = encode({"input": shapes.text(item.get("input"), f"{kind}.input")}).decode()
+            arguments = encode_json({"input": shapes.read_text(item.get("input"), f"{kind}.input")}).decode()
         else:
-            arguments = shapes.text(item.get("arguments"), f"{kind}.arguments")
+            arguments = shapes.read_text(item.get("arguments"), f"{kind}.arguments")
         message = self._assistant()
         calls = message.tool_calls or []
-        message.tool_calls = [*calls, shapes.call(shapes.text(item.get("call_id"), "call_id"), name, arguments)]
+        message.tool_calls = [
+            *calls,
+            shapes.tool_call(shapes.read_text(item.get("call_id"), "call_id"), name, arguments),
+        ]
 
     def _output(self, item: Row) -> None:
         output, pictures = item.get("output"), list[Row]()
         if not isinstance(output, str):
-            parts = [self._part(part) for part in shapes.rows(output, "output")]
+            parts = [self._part(part) for part in shapes.read_rows(output, "output")]
             pictures = [part for part in parts if part["type"] != "text"]
             output = "\n".join(part["text"] for part in parts if part["type"] == "text")
-        identity = shapes.text(item.get("call_id"), "call_id")
+        identity = shapes.read_text(item.get("call_id"), "call_id")
         self._messages.append(Message(role="tool", content=output, tool_call_id=identity))
         if pictures:
             self._messages.append(Message(role="user", content=pictures))
@@ -363,11 +368,11 @@ class _History:
             try:
                 text = base64.b64decode(hidden.removeprefix(MARK), validate=True).decode("utf-8", "replace")
             except ValueError as error:
-                raise refuse("reasoning.encrypted_content is not what this gateway has sent.") from error
+                raise bad_request("reasoning.encrypted_content is not what this gateway has sent.") from error
         else:
-            parts = shapes.rows(item.get("content"), "reasoning.content")
-            parts = parts or shapes.rows(item.get("summary"), "reasoning.summary")
-            text = "\n\n".join(shapes.text(part.get("text"), "reasoning: a text") for part in parts)
+            parts = shapes.read_rows(item.get("content"), "reasoning.content")
+            parts = parts or shapes.read_rows(item.get("summary"), "reasoning.summary")
+            text = "\n\n".join(shapes.read_text(part.get("text"), "reasoning: a text") for part in parts)
         if text:
             # reasoning begins a reply, so it never belongs to the message before it
             self._messages.append(Message(role="assistant", content="", reasoning_content=text))
@@ -383,19 +388,23 @@ def _read_tool(offered: Row, where: str, request: ProgramRequest) -> None:
     one text."""
     kind, name = offered.get("type"), offered.get("name")
     if kind == "function":
-        request.tools.append(shapes.tool(name, offered.get("description"), offered.get("parameters"), where))
+        request.tools.append(
+            shapes.tool_definition(name, offered.get("description"), offered.get("parameters"), where)
+        )
     elif kind == "custom":
-        request.tools.append(shapes.tool(name, _with_grammar(offered), FREE_TEXT, where))
+        request.tools.append(shapes.tool_definition(name, _with_grammar(offered), FREE_TEXT, where))
         request.wire["custom"].append(name)
     elif kind == "namespace":
-        space = shapes.text(name, f"{where}.name")
-        for number, inner in enumerate(shapes.rows(offered.get("tools"), f"{where}.tools")):
-            inner_name = shapes.text(inner.get("name"), f"{where}.tools[{number}].name")
+        space = shapes.read_text(name, f"{where}.name")
+        for number, inner in enumerate(shapes.read_rows(offered.get("tools"), f"{where}.tools")):
+            inner_name = shapes.read_text(inner.get("name"), f"{where}.tools[{number}].name")
             if inner.get("type") != "function":
                 request.note(f"dropped a tool of type {str(inner.get('type'))[:100]}")
                 continue
             flat = flat_name(space, inner_name)
-            request.tools.append(shapes.tool(flat, inner.get("description"), inner.get("parameters"), where))
+            request.tools.append(
+                shapes.tool_definition(flat, inner.get("description"), inner.get("parameters"), where)
+            )
             request.wire["spaces"][flat] = [space, inner_name]
     else:
         request.note(f"dropped a tool of type {str(kind)[:100]}")
@@ -403,16 +412,16 @@ def _read_tool(offered: Row, where: str, request: ProgramRequest) -> None:
 
 def _with_grammar(offered: Row) -> str:
     """Return the description of a tool that takes free text, with the grammar of that text, if it has one."""
-    description = shapes.text(offered.get("description"), "a tool's description")
-    grammar = shapes.row(offered.get("format"), "a tool's format")
+    description = shapes.read_text(offered.get("description"), "a tool's description")
+    grammar = shapes.read_row(offered.get("format"), "a tool's format")
     if grammar.get("type") != "grammar":
         return description
-    definition = shapes.text(grammar.get("definition"), "a tool's grammar")
+    definition = shapes.read_text(grammar.get("definition"), "a tool's grammar")
     return f"{description}\n\nThe input follows this grammar:\n{definition}"
 
 
-def _format(text: Row) -> Row | None:
-    form = shapes.row(text.get("format"), "text.format")
+def _response_format(text: Row) -> Row | None:
+    form = shapes.read_row(text.get("format"), "text.format")
     if form.get("type") == "json_object":
         return {"type": "json_object"}
     if form.get("type") != "json_schema":
@@ -423,10 +432,10 @@ def _format(text: Row) -> Row | None:
     return {"type": "json_schema", "json_schema": schema}
 
 
-def _choice(value: Any, parallel: Any) -> ToolChoice:
+def _read_tool_choice(value: Any, parallel: Any) -> ToolChoice:
     if (choice := choice_in_a_word(value, parallel)) is not None:
         return choice
-    named = shapes.row(value, "tool_choice")
+    named = shapes.read_row(value, "tool_choice")
     if named.get("type") in ("function", "custom"):
-        return named_choice(shapes.text(named.get("name"), "tool_choice.name"), parallel)
-    raise refuse(f"tool_choice: '{str(named.get('type'))[:100]}' cannot be required here.")
+        return named_choice(shapes.read_text(named.get("name"), "tool_choice.name"), parallel)
+    raise bad_request(f"tool_choice: '{str(named.get('type'))[:100]}' cannot be required here.")

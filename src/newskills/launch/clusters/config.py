@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,6 +15,9 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, UnknownNameError, suggest
 from newskills.launch.clusters.names import is_variable, looks_secret
 from newskills.launch.registry import EXECUTORS, ExecutorProperties
+
+if TYPE_CHECKING:
+    from newskills.base.plan import Command
 
 
 class SshTunnel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,6 +104,12 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Of its executor. Raises UnknownNameError, ConfigError for a plug-in that cannot be loaded."""
         return EXECUTORS.properties(self.executor)
 
+    def mounts_of(self, command: Command) -> Sequence[str]:
+        """Return the mounts of a command: its own, else those of the cluster."""
+        if command.mounts is None:
+            return self.mounts
+        return command.mounts
+
 
 USUAL_CONTAINERS = (
     "nemo-skills",
@@ -172,9 +181,11 @@ def load_cluster(
     example = next(
         (file for folder in folders if (file := folder / EXAMPLES_FOLDER / f"{cluster}.yaml").is_file()), None
     )
-    write = "ns setup writes one" + (f"; {example} is an example to copy." if example else ".")
+    write = "ns setup writes one"
+    if example:
+        write += f"; {example} is an example to copy"
     raise UnknownNameError(
-        "cluster", cluster, names, hint=f"Looked in {looked}; clusters there: {own_clusters}. {write}"
+        "cluster", cluster, names, hint=f"Looked in {looked}; clusters there: {own_clusters}. {write}."
     )
 
 
@@ -267,9 +278,9 @@ def python_of(cluster: ClusterConfig, image: str | None) -> str:
 
 
 def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
-    from newskills.launch.clusters.reading import read
+    from newskills.launch.clusters.reading import read_cluster_file
 
-    return from_keys(read(path), str(path), environ, name=path.stem)
+    return from_keys(read_cluster_file(path), str(path), environ, name=path.stem)
 
 
 def _check_values(config: ClusterConfig, where: str) -> None:
@@ -338,26 +349,30 @@ def _check_ray(config: ClusterConfig, where: str) -> None:
 
 
 def _expand_config(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> ClusterConfig:
-    from newskills.launch.clusters.expand import at_home, expand
+    from newskills.launch.clusters.expand import at_home, expand_variables
     from newskills.launch.clusters.mounts import parse_mounts
 
     def filled(text: str) -> str:
-        return expand(text, environ, where)
+        return expand_variables(text, environ, where)
+
+    def filled_path(text: str) -> str:
+        """Return a path of the machine that submits; of a machine behind ssh, the home is not known."""
+        if config.ssh_tunnel is not None:
+            return filled(text)
+        return at_home(filled(text), environ)
 
     tunnel = config.ssh_tunnel
-    here = filled if tunnel else lambda text: at_home(filled(text), environ)
     if tunnel is not None:
-        tunnel = msgspec.structs.replace(
-            tunnel,
-            job_dir=filled(tunnel.job_dir),
-            identity=at_home(filled(tunnel.identity), environ) if tunnel.identity else None,
-        )
-    mounts = [here(mount) for mount in config.mounts]
+        identity = at_home(filled(tunnel.identity), environ) if tunnel.identity else None
+        tunnel = msgspec.structs.replace(tunnel, job_dir=filled(tunnel.job_dir), identity=identity)
+    mounts = [filled_path(mount) for mount in config.mounts]
     try:
         parse_mounts(mounts)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
-    folder = here(config.job_dir) or (tunnel.job_dir if tunnel else "")
+    folder = filled_path(config.job_dir)
+    if tunnel is not None:
+        folder = folder or tunnel.job_dir
     if folder and not folder.startswith("/"):
         raise ConfigError(f"{where}: job_dir must be an absolute path, not '{folder}'.")
     if not config.properties.this_machine and not folder:

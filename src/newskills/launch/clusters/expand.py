@@ -18,7 +18,7 @@ def variable_names(text: str) -> list[str]:
     return _REFERENCE.findall(text)
 
 
-def expand(text: str, environ: Mapping[str, str], where: str) -> str:
+def expand_variables(text: str, environ: Mapping[str, str], where: str) -> str:
     """Replace `${VAR}` and `{VAR}` in `text`. Raises ConfigError for one that is not set.
 
     What cron, containers and services leave unset, the user's name and home, the system knows.

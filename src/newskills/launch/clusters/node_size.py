@@ -32,8 +32,9 @@ def of_slurm(cluster: ClusterConfig, partition: str | None, environ: Mapping[str
         ran = shell_of(cluster, environ).run(["sinfo", "-h", "-o", "%P|%G|%l"])
     except RemoteError:
         return NodeSize()
-    lines = ran.out.splitlines() if ran.code == 0 else ()
-    for line in lines:
+    if ran.code != 0:
+        return NodeSize()
+    for line in ran.out.splitlines():
         name, _, rest = line.partition("|")
         generic, _, limit = rest.partition("|")
         if name.rstrip("*") == partition or (partition is None and name.endswith("*")):

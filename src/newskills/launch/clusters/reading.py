@@ -48,9 +48,9 @@ Numbers.add_implicit_resolver(
 )
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Read the keys of a cluster config. Raises DataError, ConfigError, as `read_text` and `parse` do."""
-    return parse(read_text(path), path, "a cluster config", "executor: slurm")
+def read_cluster_file(path: Path) -> dict[str, Any]:
+    """Read the keys of a cluster config. Raises DataError, ConfigError, as `read_text` and `parse_yaml` do."""
+    return parse_yaml(read_text(path), path, "a cluster config", "executor: slurm")
 
 
 def read_text(path: Path) -> str:
@@ -64,7 +64,7 @@ def read_text(path: Path) -> str:
         raise ConfigError(f"{path} is not UTF-8 text.") from error
 
 
-def parse(
+def parse_yaml(
     text: str, path: Path, what: str, example: str, loader_type: type[yaml.SafeLoader] = _Loader
 ) -> dict[str, Any]:
     """Parse the keys from the text of `path`; errors call it `what`. Raises ConfigError for invalid YAML, text without
@@ -96,7 +96,9 @@ def error_sentence(error: msgspec.ValidationError, where: str) -> str:
     """Describe `error` for people, without the value, which may be private."""
     text = str(error)
     place = PLACE_PATTERN.search(text)
-    path = re.sub(r"\[\.\.\.\]", ".…", place["path"]) if place else ""
+    path = ""
+    if place:
+        path = re.sub(r"\[\.\.\.\]", ".…", place["path"])
     text = PLACE_PATTERN.sub("", text)
     if match := _TYPE_ERROR.search(text):
         wanted = " or ".join(_WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null")

@@ -220,16 +220,19 @@ def _test_copying(shell: Shell) -> list[ClusterTrial]:
     """Check that rsync can work: it is installed on both sides, and the remote login shell prints nothing of its
     own."""
     trials = []
-    if isinstance(shell, RemoteMachine) and (greeting := shell.greeting()):
+    if isinstance(shell, RemoteMachine) and (greeting := shell.login_greeting()):
         trials.append(
             ClusterTrial(
                 "login shell", False, f"prints '{_printable_line(greeting)}' on {shell.name}. {QUIET_HINT}"
             )
         )
-    here = shutil.which("rsync") is not None
-    there = shell.run(["bash", "-c", "command -v rsync"]).code == 0
-    if not here or not there:
-        where = " and ".join([*([] if here else ["this machine"]), *([] if there else [shell.name])])
+    lacking = []
+    if shutil.which("rsync") is None:
+        lacking.append("this machine")
+    if shell.run(["bash", "-c", "command -v rsync"]).code != 0:
+        lacking.append(shell.name)
+    if lacking:
+        where = " and ".join(lacking)
         trials.append(ClusterTrial("rsync", False, f"not installed on {where}; code and data are copied with it"))
     return trials
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.clusters.expand import expand, variable_names
+from newskills.launch.clusters.expand import expand_variables, variable_names
 from newskills.launch.clusters.names import looks_secret
 from newskills.models.kinds import service_keys
 
@@ -53,7 +53,7 @@ def job_variables(
         plain.pop(name, None)
         secrets.pop(name, None)
         if equals:
-            value = expand(text, environ, f"env_vars of cluster '{cluster.name}', {name}")
+            value = expand_variables(text, environ, f"env_vars of cluster '{cluster.name}', {name}")
         else:
             value = environ[name]
         hidden = not equals or looks_secret(name) or any(looks_secret(other) for other in variable_names(text))

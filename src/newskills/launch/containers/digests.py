@@ -56,7 +56,9 @@ def digest_of(reference: Reference, *, patience: float = PATIENCE_SECONDS) -> st
 
 def _manifest_headers(url: str, token: str, patience: float) -> Message:
     """Return the headers of the manifest. Raises NewskillsError, ValueError."""
-    private = {"Authorization": f"Bearer {token}"} if token else {}
+    private = {}
+    if token:
+        private["Authorization"] = f"Bearer {token}"
     with open_url(url, method="HEAD", headers={"Accept": _ACCEPTED}, private=private, timeout=patience) as reply:
         if 200 <= reply.status < 300:
             return reply.headers

@@ -24,7 +24,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import RemoteError
 from newskills.environments.engines.references import Reference, is_file, parse_image
 from newskills.launch.containers.digests import digest_of
-from newskills.launch.job_script import quote, read_bash_resource
+from newskills.launch.job_script import quote_for_bash, read_bash_resource
 from newskills.launch.machines.shell import Shell
 
 CONTAINERS = "containers"
@@ -74,7 +74,7 @@ class _SquashFile(Struct, frozen=True):
 def plan_squash(
     images: Sequence[str], place: SquashPlace, shell: Shell, *, force: bool = False, ask: bool = True
 ) -> list[Squash]:
-    """Plan what `squash` would do, in one trip; nothing is changed. `ask`: ask registries what their tags mean now.
+    """Plan what `import_images` would do, in one trip; nothing is changed. `ask`: ask registries what tags mean now.
 
     Raises ConfigError for an image that is none, RemoteError.
     """
@@ -82,15 +82,17 @@ def plan_squash(
     references = {image: parse_image(image) for image in wanted if not is_file(image)}
     digests = {image: digest_of(reference) if ask else reference.digest for image, reference in references.items()}
     squash_files = _list_squash_files(place, shell, sorted({reference.stem for reference in references.values()}))
-    return [
-        _plan_import(references[image], digests[image], squash_files, place, force=force)
-        if image in references
-        else Squash(image=image, action="as-is", path=image, why="it is already a file")
-        for image in wanted
-    ]
+    plans = []
+    for image in wanted:
+        if image in references:
+            plan = _plan_import(references[image], digests[image], squash_files, place, force=force)
+        else:
+            plan = Squash(image=image, action="as-is", path=image, why="it is already a file")
+        plans.append(plan)
+    return plans
 
 
-def squash(
+def import_images(
     plans: Sequence[Squash],
     place: SquashPlace,
     shell: Shell,
@@ -104,8 +106,10 @@ def squash(
     Raises RemoteError with command and output of an import that failed.
     """
     for plan in plans:
-        reused = f": {plan.path}" if plan.action == "reuse" else ""
-        say(f"{plan.image}: {plan.why}" + reused)
+        line = f"{plan.image}: {plan.why}"
+        if plan.action == "reuse":
+            line += f": {plan.path}"
+        say(line)
     work = [plan for plan in plans if plan.action == "import"]
     for start in range(0, len(work), AT_ONCE):
         _run_imports(work[start : start + AT_ONCE], place, shell, force=force, say=say)
@@ -114,17 +118,15 @@ def squash(
 
 def srun_words(place: SquashPlace) -> list[str]:
     """Return the options of the single step that imports."""
-    return [
-        "--job-name=newskills-squash",
-        *([f"--account={place.account}"] if place.account else []),
-        *([f"--partition={place.partition}"] if place.partition else []),
-        "--nodes=1",
-        "--ntasks=1",
-        *([f"--gpus-per-node={place.gpus}"] if place.gpus else []),
-        f"--time={place.time_limit}",
-        "--export=ALL",
-        "--unbuffered",
-    ]
+    words = ["--job-name=newskills-squash"]
+    if place.account:
+        words.append(f"--account={place.account}")
+    if place.partition:
+        words.append(f"--partition={place.partition}")
+    words += ["--nodes=1", "--ntasks=1"]
+    if place.gpus:
+        words.append(f"--gpus-per-node={place.gpus}")
+    return [*words, f"--time={place.time_limit}", "--export=ALL", "--unbuffered"]
 
 
 def _plan_import(
@@ -183,11 +185,11 @@ def _list_squash_files(place: SquashPlace, shell: Shell, stems: Sequence[str]) -
     script = f'{read_bash_resource("squash_whole")}\n{read_bash_resource("squash_look")}\nsquash_look "$@"'
     ran = shell.run(["bash", "-c", script, "bash", place.folder, *stems])
     rows = [line.split("\t") for line in ran.out.splitlines() if line.count("\t") == 2]
-    squash_files = [_SquashFile(state == "whole", path, _side(text)) for state, path, text in rows]
+    squash_files = [_SquashFile(state == "whole", path, _read_side_file(text)) for state, path, text in rows]
     return sorted(squash_files, key=lambda file: f"/{CONTAINERS}/" not in file.path)
 
 
-def _side(text: str) -> Mapping[str, object]:
+def _read_side_file(text: str) -> Mapping[str, object]:
     try:
         if text:
             return msgspec.json.decode(text, type=dict[str, object])
@@ -212,9 +214,9 @@ def _import_script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
         "silence": str(place.silence),
         "node": f"{read_bash_resource('squash_whole')}\n{read_bash_resource('squash_node')}",
     }
-    lines = [f"squash_{name}={quote(value)}" for name, value in variables.items()]
+    lines = [f"squash_{name}={quote_for_bash(value)}" for name, value in variables.items()]
     lines.append('squash_cache+="/$(id -un)"')
-    lines.append(f"squash_srun=({' '.join(map(quote, srun_words(place)))})")
+    lines.append(f"squash_srun=({' '.join(map(quote_for_bash, srun_words(place)))})")
     return "\n".join([*lines, read_bash_resource("squash_whole"), read_bash_resource("squash")])
 
 
@@ -236,13 +238,13 @@ class _RunningImport:
                 self.lines.append(line)
                 self._say(f"{name}: {line}")
 
-    def ended(self) -> int:
+    def wait_for_end(self) -> int:
         self._reader.join()
         assert self.process.stdout is not None
         self.process.stdout.close()
         return self.process.wait()
 
-    def leave(self) -> None:
+    def close_stdin(self) -> None:
         """Close stdin of the import, which then ends."""
         assert self.process.stdin is not None
         self.process.stdin.close()
@@ -255,12 +257,12 @@ def _run_imports(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, fo
         for plan in work:
             running.append(_RunningImport(plan, shell.converse(_import_script(plan, place, force=force)), say))
         for each in running:
-            codes[each.plan.image] = each.ended()
+            codes[each.plan.image] = each.wait_for_end()
     finally:
         for each in running:
-            each.leave()
+            each.close_stdin()
         for each in running:
-            each.ended()
+            each.wait_for_end()
     for each in running:
         if code := codes[each.plan.image]:
             raise _import_error(each, code, place, shell)

@@ -21,8 +21,8 @@ from newskills.environments.engines.docker import volume
 from newskills.environments.engines.job_engine import FOLDER, JOB, ContainerEngine, folder_label
 from newskills.launch.clusters.config import ClusterConfig, environment_setting, image_of
 from newskills.launch.clusters.mounts import CODE, Mount, is_inside, parse_mounts
-from newskills.launch.executors.none import Processes, held
-from newskills.launch.job_script import quote, read_bash_resource
+from newskills.launch.executors.none import Processes, is_supervised
+from newskills.launch.job_script import quote_for_bash, read_bash_resource
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Site, Variable
 
 CLEAN_UP, CLEANED = "job.clean_up", "job.cleaned"
@@ -172,8 +172,7 @@ class Containers(Processes):
     def _mounts(self, command: Command, containers: Mapping[str, str]) -> Sequence[Mount]:
         if command.name not in containers:
             return ()
-        mounts = self.cluster.mounts if command.mounts is None else command.mounts
-        return parse_mounts(mounts)
+        return parse_mounts(self.cluster.mounts_of(command))
 
     def _volumes(self, command: Command, folder: JobFolder) -> list[str]:
         mounts = self._mounts(command, {command.name: ""})
@@ -193,7 +192,7 @@ class Containers(Processes):
             engine=engine.name,
             label=f"{JOB}={folder_label(folder.path)}",
             remove=" ".join(["rm", *engine.lines.at_once]),
-            cleaned=quote(f"{folder.path}/{CLEANED}"),
+            cleaned=quote_for_bash(f"{folder.path}/{CLEANED}"),
         )
 
     def _sweep(self, handles: Iterable[str]) -> None:
@@ -244,7 +243,7 @@ def _is_dead(folder: Path) -> bool:
     A folder that is not there may be in another name space than ours: that job is not ours to judge.
     """
     try:
-        return (folder / "supervisor").is_file() and not held(folder)
+        return (folder / "supervisor").is_file() and not is_supervised(folder)
     except OSError:
         return False
 

@@ -22,7 +22,7 @@ from newskills.base.plan import Command, Job
 from newskills.base.replacing import replacing_file
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors import supervisor
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Site, Variable
 
 STATES = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
@@ -55,8 +55,8 @@ class Processes:
         folder = self._site.job_folder(job)
         texts = self.texts(job, folder)
         path = Path(folder.path)
-        if held(path):
-            raise _busy(path)
+        if is_supervised(path):
+            raise _busy_error(path)
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             Path(folder.logs).mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -70,7 +70,7 @@ class Processes:
 
     def texts(self, job: Job, folder: JobFolder) -> dict[str, str]:
         """Return the files of the job's folder. Raises ConfigError."""
-        return render(job, folder, self)
+        return render_scripts(job, folder, self)
 
     def start(self, folder: JobFolder, *, after: Sequence[str] = ()) -> str:
         """Start the job that `prepare` has written; return the handle.
@@ -79,7 +79,7 @@ class Processes:
         still runs in the same folder, StorageError.
         """
         for handle in after:
-            _supervisor(Path(handle))
+            _read_supervisor(Path(handle))
         for tool in ("bash", "setsid"):
             if shutil.which(tool, path=self._site.environ.get("PATH")) is None:
                 raise ConfigError(f"Jobs on this machine need the program '{tool}', which is not in PATH.")
@@ -99,19 +99,19 @@ class Processes:
                 [*argv, *after], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environ, check=False
             ).returncode
         if code == supervisor.RUNS_ALREADY:
-            raise _busy(Path(folder.path))
+            raise _busy_error(Path(folder.path))
         if code != 0:
             raise StorageError(f"The job in {folder.path} could not be started: see {log}.")
         return folder.path
 
     def state(self, handles: Sequence[str]) -> dict[str, str]:
         """Return handle → pending, running, completed, failed, cancelled, timeout; unknown where no job has been."""
-        return {handle: _state(Path(handle)) for handle in handles}
+        return {handle: _job_state(Path(handle)) for handle in handles}
 
     def logs(self, handle: str) -> Iterator[str]:
         """Yield the lines of the job's own log, then of each command's below a line with its path. Raises
         ConfigError."""
-        _, logs = _supervisor(Path(handle))
+        _, logs = _read_supervisor(Path(handle))
         files = sorted(logs.glob("*.log"), key=lambda file: (file.name != "job.log", file.name))
         for file in files:
             yield f"==> {file} <=="
@@ -125,8 +125,8 @@ class Processes:
         unknown handle.
         """
         for handle in handles:
-            pid, _ = _supervisor(Path(handle))
-            if held(Path(handle)):
+            pid, _ = _read_supervisor(Path(handle))
+            if is_supervised(Path(handle)):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)
 
@@ -180,16 +180,16 @@ class Processes:
         return ()
 
 
-def _busy(folder: Path) -> LockedError:
+def _busy_error(folder: Path) -> LockedError:
     return LockedError(f"Job '{folder.name}' in {folder} is still running.", hint="Wait for it, or cancel it.")
 
 
-def _state(folder: Path) -> str:
+def _job_state(folder: Path) -> str:
     """Return the state of the job in `folder`. It has ended when nobody supervises it any more: what it leaves behind
     is removed after its end is noted."""
     if not (folder / "supervisor").is_file():
         return "unknown"
-    if held(folder):
+    if is_supervised(folder):
         if (folder / "job.started").exists():
             return "running"
         return "pending"
@@ -199,7 +199,7 @@ def _state(folder: Path) -> str:
     return "failed"
 
 
-def held(folder: Path) -> bool:
+def is_supervised(folder: Path) -> bool:
     """Return whether the job in `folder` has a living supervisor."""
     try:
         with (folder / "supervisor").open("rb") as lock:
@@ -216,7 +216,7 @@ def _until_free(folder: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_SH)
 
 
-def _supervisor(folder: Path) -> tuple[int, Path]:
+def _read_supervisor(folder: Path) -> tuple[int, Path]:
     """Return the process id of the supervisor (while its lock is held) and the folder of logs."""
     try:
         pid, _, logs = (folder / "supervisor").read_text("utf-8", "surrogateescape").partition("\n")

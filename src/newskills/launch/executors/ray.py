@@ -21,14 +21,14 @@ import msgspec
 
 from newskills.base.errors import ConfigError, LockedError, UnknownNameError
 from newskills.base.plan import Command, HardwareConfig, Job
-from newskills.base.terminal import printable
+from newskills.base.terminal import counted, printable
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.mounts import Mount, is_inside, parse_mounts
 from newskills.launch.clusters.names import MAX_NAME_CHARS
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors.none import HERE
-from newskills.launch.job_script import quote, render
+from newskills.launch.job_script import quote_for_bash, render_scripts
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Obstacle, PendingJob, Site, Variable
 from newskills.launch.ray.api import RayApi, RayNode
@@ -91,7 +91,7 @@ class RayJobs:
         texts[f"{PRIVATE_FOLDER}/{SUBMISSION}"] = f"{submission}\n"
         for pending in jobs:
             name = pending.job.name
-            files = {**render(pending.job, self._site.job_folder(pending.job), self), STATE: "pending\n"}
+            files = {**render_scripts(pending.job, self._site.job_folder(pending.job), self), STATE: "pending\n"}
             texts.update({f"{name}/{file}": text for file, text in files.items()})
             for rank in range(1, _node_count(pending.job)):
                 text = _node_text(pending.job, self._site.job_folder(pending.job), rank)
@@ -135,9 +135,9 @@ class RayJobs:
             if (details[_submission_id(handle)] or {}).get("status") not in LIVE_STATES
         ]
         for handle, state in self._states(lost).items():  # it may have come to its end meanwhile
-            states[handle] = (
-                state if has_ended(state) or state == "unknown" else _lost_state(details[_submission_id(handle)])
-            )
+            if not has_ended(state) and state != "unknown":
+                state = _lost_state(details[_submission_id(handle)])
+            states[handle] = state
         return states
 
     def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
@@ -329,8 +329,9 @@ def runtime_env(cluster: ClusterConfig, code: str) -> dict[str, Any]:
     Raises ConfigError for a mount that has another path there.
     """
     own = cluster.ray.runtime_env
-    python_path = {"PYTHONPATH": code} if code else {}
-    variables = {**own.get("env_vars", {}), **python_path}
+    variables = dict(own.get("env_vars", {}))
+    if code:
+        variables["PYTHONPATH"] = code
     environment = {**own, "env_vars": {**variables, "RAY_JOB_STOP_WAIT_TIME_S": str(STOP_SECONDS)}}
     if cluster.ray.image is None:
         return environment
@@ -368,14 +369,15 @@ def placement_problem(resources: Mapping[str, float], nodes: Sequence[RayNode]) 
     least = "nodes have these apart, at most"
     if lacking:
         least = "the most that a node has is"
-    plural = "s" if len(nodes) > 1 else ""
-    return f"no node has {wanted}; {least} {shown} ({len(nodes)} node{plural})"
+    return f"no node has {wanted}; {least} {shown} ({counted(len(nodes), 'node')})"
 
 
 def _too_few(further: Sequence[Mapping[str, float]], nodes: Sequence[RayNode]) -> str:
     """Return why there are too few nodes for the resources of each further one; empty where there are enough."""
-    fitting = sum(node.has(further[0]) for node in nodes) if further else 0
-    if fitting > len(further) or not further:
+    if not further:
+        return ""
+    fitting = sum(node.has(further[0]) for node in nodes)
+    if fitting > len(further):
         return ""
     wanted = ", ".join(f"{name}: {amount:g}" for name, amount in further[0].items() if amount)
     return f"it needs {len(further) + 1} nodes with {wanted}; {fitting} of {len(nodes)} have that"
@@ -390,7 +392,7 @@ def _node_text(job: Job, folder: JobFolder, rank: int) -> str:
     Slurm."""
     names = [command.name for group in job.groups for command in group.commands if command.script.all_nodes]
     lines = [f"#!/bin/bash\n# Node {rank}: what runs on each node of the job.", "set -u"]
-    lines += [f"job_folder={quote(folder.path)}", f"job_logs={quote(folder.logs)}"]
+    lines += [f"job_folder={quote_for_bash(folder.path)}", f"job_logs={quote_for_bash(folder.logs)}"]
     lines += [f"export SLURM_PROCID={rank} SLURM_NODEID={rank}"]
     lines += [f'bash "$job_folder"/{name}.sh </dev/null >>"$job_logs/{name}-{rank}.log" 2>&1 &' for name in names]
     return "\n".join([*lines, "wait"]) + "\n"
@@ -409,8 +411,9 @@ def _lost_state(details: Mapping[str, Any] | None) -> str:
     if details.get("status") == "STOPPED":
         return "cancelled"
     lines = [line.strip() for line in str(details.get("message") or "").splitlines() if line.strip()]
-    reason = f": {printable(lines[0])[:120]}" if lines else ""
-    return f"failed (its supervisor has ended{reason})"
+    if lines:
+        return f"failed (its supervisor has ended: {printable(lines[0])[:120]})"
+    return "failed (its supervisor has ended)"
 
 
 def _submission_id(handle: str) -> str:
@@ -429,8 +432,9 @@ def _submission_ids(handles: Sequence[str]) -> list[str]:
 
 
 def _format_jobs(jobs: Sequence[str]) -> str:
-    others = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
-    return f"Job '{jobs[0]}'" + others
+    if len(jobs) > 1:
+        return f"Job '{jobs[0]}' and {len(jobs) - 1} more"
+    return f"Job '{jobs[0]}'"
 
 
 _LOGS = """\

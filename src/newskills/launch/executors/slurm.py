@@ -31,7 +31,7 @@ from newskills.launch.executors.slurm_submission import (
     group_alike_jobs,
 )
 from newskills.launch.executors.slurm_trial import Partition, partition_problem, read_partitions, try_scripts
-from newskills.launch.job_script import read_bash_resource, render
+from newskills.launch.job_script import read_bash_resource, render_scripts
 from newskills.launch.machines.shell import ShellCall
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.place import JobFolder, Obstacle, PendingJob, Site
@@ -75,11 +75,11 @@ class Slurm(SlurmPlace):
         """
         if not jobs:
             return {}
-        active = self._active(list(dict.fromkeys(handle for job in jobs for handle in job.after)))
+        active = self._active_states(list(dict.fromkeys(handle for job in jobs for handle in job.after)))
         self._ask_limits()
         folders = [self._site.job_folder(job.job) for job in jobs]
-        packed = self._packed(jobs, folders)
-        files = {f"{job.job.name}/{name}": text for job in jobs for name, text in self._texts(job.job)}
+        packed = self._pack_arrays(jobs, folders)
+        files = {f"{job.job.name}/{name}": text for job in jobs for name, text in self._script_files(job.job)}
         for batch in (batch for batch in packed if batch.array >= 0):
             some, first = [jobs[number] for number in batch.jobs], batch.jobs[0]
             (options,) = self.requests(jobs[first].job, folders[first])
@@ -130,7 +130,7 @@ class Slurm(SlurmPlace):
         One trip for what the controller knows and the jobs' own marks, another for what it has forgotten.
         """
         wanted = list(dict.fromkeys(slurm_id for handle in handles for slurm_id in slurm_ids(handle)))
-        records_by_id, (look,) = slurm_records(self._shell, wanted, more=[self._look()])
+        records_by_id, (look,) = slurm_records(self._shell, wanted, more=[self._look_call()])
         marks = _parse_marks(look.out)
         missing = [slurm_id for slurm_id in wanted if slurm_id not in records_by_id]
         if missing:
@@ -138,12 +138,13 @@ class Slurm(SlurmPlace):
         states = {}
         for handle in handles:
             mark = marks.get(handle, "")
-            words = [
-                records_by_id[slurm_id].word(mark) if slurm_id in records_by_id else "unknown"
-                for slurm_id in slurm_ids(handle)
-            ]
-            state = chain_state(words)
-            states[handle] = (marked_state(mark) or state) if state == "unknown" else state
+            words = []
+            for slurm_id in slurm_ids(handle):
+                record = records_by_id.get(slurm_id)
+                words.append("unknown" if record is None else record.word(mark))
+            states[handle] = chain_state(words)
+            if states[handle] == "unknown":
+                states[handle] = marked_state(mark) or "unknown"
         return states
 
     def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
@@ -194,22 +195,24 @@ class Slurm(SlurmPlace):
         tasks = [slurm_id for slurm_id in ids if "_" in slurm_id]
         # Of an array with no task of its own record, `--state=PENDING` removes all tasks whichever is named; what is
         # held has one.
-        hold = "".join(f"hold {slurm_id}\n" for slurm_id in tasks)
-        *_, waiting, running, _ = self._shell.run_all(
-            [
-                *([ShellCall(argv=("scontrol",), stdin=hold)] if tasks else []),
-                ShellCall(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
-                ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
-                ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=URG", *ids)),
-            ]
-        )
+        calls = [
+            ShellCall(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
+            ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
+            ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=URG", *ids)),
+        ]
+        if tasks:
+            hold = "".join(f"hold {slurm_id}\n" for slurm_id in tasks)
+            calls.insert(0, ShellCall(argv=("scontrol",), stdin=hold))
+        *_, waiting, running, _ = self._shell.run_all(calls)
         for ran in (waiting, running):
             if ran.code == 127 or "denied" in ran.err:
                 raise slurm_error("scancel", ran, self._shell)
 
-    def _active(self, handles: Sequence[str]) -> dict[str, str]:
+    def _active_states(self, handles: Sequence[str]) -> dict[str, str]:
         """Handle → state, of those that have not ended. Raises ConfigError for one that nobody knows."""
-        states = self.state(handles) if handles else {}
+        if not handles:
+            return {}
+        states = self.state(handles)
         if unknown := [handle for handle, state in states.items() if state == "unknown"]:
             raise ConfigError(f"Slurm does not know job {', '.join(unknown)}, so no job can wait for it.")
         kind = self.cluster.dependency_type
@@ -236,7 +239,7 @@ class Slurm(SlurmPlace):
             }
         )
 
-    def _packed(self, jobs: Sequence[PendingJob], folders: Sequence[JobFolder]) -> list[ArrayBatch]:
+    def _pack_arrays(self, jobs: Sequence[PendingJob], folders: Sequence[JobFolder]) -> list[ArrayBatch]:
         """Group jobs that are alike into arrays, as large as the cluster takes them. Raises ConfigError,
         RemoteError."""
         requests = [self.requests(job.job, folder) for job, folder in zip(jobs, folders, strict=True)]
@@ -245,8 +248,8 @@ class Slurm(SlurmPlace):
         most = array_size(self._shell) if several else 1
         return array_batches(groups, most)
 
-    def _texts(self, job: Job) -> Iterable[tuple[str, str]]:
-        return render(job, self._site.job_folder(job), self).items()
+    def _script_files(self, job: Job) -> Iterable[tuple[str, str]]:
+        return render_scripts(job, self._site.job_folder(job), self).items()
 
     def _withdraw(self, names: Sequence[str]) -> bool:
         """Cancel what was submitted of these jobs, and tell processes that may still be submitting them to do the same;
@@ -256,7 +259,7 @@ class Slurm(SlurmPlace):
         except NewskillsError:
             return False
 
-    def _look(self) -> ShellCall:
+    def _look_call(self) -> ShellCall:
         return ShellCall(argv=("bash", "-c", _LOOK, "bash", self._site.folder))
 
 

@@ -19,7 +19,7 @@ from newskills.launch.clusters.mounts import CODE, parse_mounts
 from newskills.launch.clusters.names import MAX_NAME_CHARS
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.variables import job_variables
-from newskills.launch.job_script import quote
+from newskills.launch.job_script import quote_for_bash
 from newskills.launch.place import JobFolder, Site, Variable
 
 WARNING_SECONDS = 120
@@ -88,8 +88,9 @@ class SlurmPlace:
         if any(_wants_mpi(group, command) for group in job.groups for command in group.commands):
             lines += ["", *_MPI.splitlines()]
         lines += ["", *_MAKE_ROOM.splitlines(), "", *_run_step()]
-        limit_lines = ["", *_ONLY_AFTER_LIMIT.splitlines()] if job.copies else []
-        return lines + limit_lines
+        if job.copies:
+            lines += ["", *_ONLY_AFTER_LIMIT.splitlines()]
+        return lines
 
     def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
         hardware, script = job.groups[group].hardware, command.script
@@ -112,7 +113,7 @@ class SlurmPlace:
         if nodes * script.tasks_per_node > 1:
             words += ["--kill-on-bad-exit=1", f"--wait={TASK_PATIENCE}"]
         if image := image_of(self.cluster, command.container):
-            words += self._container(command, image, folder, first=[node.name for node in self._firsts(job)])
+            words += self._container(command, image, folder, first=[node.name for node in self._first_nodes(job)])
         return words
 
     def environment(self, command: Command) -> Mapping[str, str]:
@@ -129,13 +130,15 @@ class SlurmPlace:
             if folder.code:
                 return CODE
             return ""
-        return folder.code or ("" if self.cluster.ssh_tunnel else os.getcwd())
+        if folder.code or self.cluster.ssh_tunnel:
+            return folder.code
+        return os.getcwd()
 
     def host(self, job: Job, group: int) -> Variable:
         return Variable("SLURMD_NODENAME")
 
     def first_node(self, job: Job, group: int) -> Variable:
-        return self._firsts(job)[group]
+        return self._first_nodes(job)[group]
 
     def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
         return (': >"$job_folder/$job_command.step" # the step was created',)
@@ -148,7 +151,7 @@ class SlurmPlace:
             return ('say "its next copy in the queue goes on from here, if there is one left"',)
         return ('say "run the same command again to go on from here (or give --dependent_jobs=N next time)"',)
 
-    def _firsts(self, job: Job) -> list[Variable]:
+    def _first_nodes(self, job: Job) -> list[Variable]:
         if len(job.groups) == 1:
             return [Variable("SLURM_MASTER_NODE")]
         return [Variable(f"SLURM_MASTER_NODE_HET_GROUP_{number}") for number in range(len(job.groups))]
@@ -161,7 +164,9 @@ class SlurmPlace:
         if exclusive is None:
             exclusive = not hardware.num_gpus and partition is not None and partition == cluster.cpu_partition
         tasks = max([hardware.num_tasks, *(command.script.tasks_per_node for command in group.commands)])
-        gpus = hardware.num_gpus if not cluster.disable_gpus_per_node else 0
+        gpus = None
+        if hardware.num_gpus and not cluster.disable_gpus_per_node:
+            gpus = str(hardware.num_gpus)
         fields = {
             "job-name": f"{cluster.job_name_prefix}{self._experiment}-{job.name}"[:MAX_NAME_CHARS],
             "partition": partition,
@@ -171,7 +176,7 @@ class SlurmPlace:
             "time-min": hardware.time_min,
             "nodes": str(hardware.num_nodes),
             "ntasks-per-node": str(tasks),
-            "gpus-per-node": str(gpus) if gpus else None,
+            "gpus-per-node": gpus,
             "exclusive": "" if exclusive else None,
             "mail-type": cluster.mail_type,
             "mail-user": cluster.mail_user,
@@ -186,8 +191,9 @@ class SlurmPlace:
     def _partition(self, group: CommandGroup) -> str | None:
         if group.hardware.partition:
             return group.hardware.partition
-        partition = None if group.hardware.num_gpus else self.cluster.cpu_partition
-        return partition or self.cluster.partition
+        if not group.hardware.num_gpus and self.cluster.cpu_partition:
+            return self.cluster.cpu_partition
+        return self.cluster.partition
 
     def _limit(self, group: CommandGroup) -> str:
         """Return the user's time limit, or the config's: that of the partition, else its default, cut to what the
@@ -204,8 +210,8 @@ class SlurmPlace:
         return wanted
 
     def _container(self, command: Command, image: str, folder: JobFolder, *, first: Sequence[str]) -> list[str]:
-        texts = self.cluster.mounts if command.mounts is None else command.mounts
-        mounts = [*map(str, parse_mounts(texts)), pyxis.mount(folder.path, folder.path)]
+        mounts = [*map(str, parse_mounts(self.cluster.mounts_of(command)))]
+        mounts.append(pyxis.mount(folder.path, folder.path))
         if not PurePosixPath(folder.logs).is_relative_to(folder.path):
             mounts.append(pyxis.mount(folder.logs, folder.logs))
         if folder.code:
@@ -221,10 +227,11 @@ def sbatch_lines(groups: Sequence[Options]) -> list[str]:
         if number:
             lines.append("#SBATCH hetjob")
             options = {name: value for name, value in options.items() if name not in JOB_OPTIONS}
-        lines += [
-            f"#SBATCH --{name}" + (f"={_quote_for_sbatch(value)}" if value else "")
-            for name, value in options.items()
-        ]
+        for name, value in options.items():
+            line = f"#SBATCH --{name}"
+            if value:
+                line += f"={_quote_for_sbatch(value)}"
+            lines.append(line)
     return lines
 
 
@@ -252,7 +259,7 @@ def _wants_mpi(group: CommandGroup, command: Command) -> bool:
 
 def _run_step() -> list[str]:
     return (
-        _RUN_STEP.replace("TROUBLE", quote(CONTROLLER_TROUBLE))
+        _RUN_STEP.replace("TROUBLE", quote_for_bash(CONTROLLER_TROUBLE))
         .replace("PATIENCE", str(STEP_PATIENCE))
         .splitlines()
     )

@@ -99,7 +99,8 @@ class SlurmRecord(Struct, frozen=True):
                 return f"{word} ({self.reason})"
             return word
         if self.state == "FAILED":
-            return marked_state(mark) or ("cancelled" if self.signal == SIGTERM else "failed")
+            usual = "cancelled" if self.signal == SIGTERM else "failed"
+            return marked_state(mark) or usual
         if self.state == "CANCELLED" and self.reason == NEVER_REASON:
             return f"cancelled ({NEVER_REASON})"
         return ENDED_STATES.get(self.state) or f"failed ({self.state})"
@@ -128,7 +129,9 @@ def slurm_records(
 
     Raises NewskillsError where squeue itself does not work.
     """
-    calls = [_squeue_call(ids), *more] if ids else list(more)
+    calls = list(more)
+    if ids:
+        calls.insert(0, _squeue_call(ids))
     ran = shell.run_all(calls)
     records_by_id: dict[str, SlurmRecord] = {}
     if ids:
@@ -173,14 +176,9 @@ def from_squeue(text: str) -> dict[str, SlurmRecord]:
         if len(fields) < len(SQUEUE_FIELDS):
             continue
         job, het, offset, array, task, state, reason, restarts, code = fields[: len(SQUEUE_FIELDS)]
-        shown_reason = "" if reason in _EMPTY else reason
-        restart_count = int(restarts) if restarts.isdigit() else 0
-        record = SlurmRecord(
-            state,
-            shown_reason,
-            restart_count,
-            _signal_of(code),
-        )
+        if reason in _EMPTY:
+            reason = ""
+        record = SlurmRecord(state, reason, number_or_0(restarts), _signal_of(code))
         names = {job}
         if het not in _EMPTY:
             names |= {het, f"{het}+{offset}"}
@@ -201,8 +199,9 @@ def from_sacct(text: str) -> dict[str, SlurmRecord]:
         job, state, code, *_ = [*line.split("|"), "", ""]
         if state.strip():
             word = state.split()[0]
-            state_word = "CANCELLED" if word == "PREEMPTED" else word
-            record = SlurmRecord(state_word, signal=_signal_of(code))  # the last life: nothing came after it
+            if word == "PREEMPTED":  # the last life: nothing came after it
+                word = "CANCELLED"
+            record = SlurmRecord(word, signal=_signal_of(code))
             whole, _, task = job.partition("_")
             names = {
                 job,
@@ -220,19 +219,28 @@ def _signal_of(code: str) -> int:
     """Return the signal in an exit code as squeue prints it (`15`, the status that `wait` gives), or sacct
     (`0:15`)."""
     exited, _, killed = code.rpartition(":")
-    status = int(killed) if killed.isdigit() else 0
+    status = number_or_0(killed)
     if exited:
         return status
     return status & 0x7F
 
 
+def number_or_0(text: str) -> int:
+    """Return a number that Slurm prints; 0 for whatever else it prints there."""
+    if text.isdigit():
+        return int(text)
+    return 0
+
+
 def _select_records(records_by_id: Mapping[str, SlurmRecord], ids: Iterable[str]) -> dict[str, SlurmRecord]:
     """Select the records that speak for `ids`, those of a whole array where a task has none."""
-    named = {
-        slurm_id: slurm_id if slurm_id in records_by_id else f"{slurm_id.partition('_')[0]}_{_ALL}"
-        for slurm_id in ids
-    }
-    return {slurm_id: records_by_id[name] for slurm_id, name in named.items() if name in records_by_id}
+    selected = {}
+    for slurm_id in ids:
+        for name in (slurm_id, f"{slurm_id.partition('_')[0]}_{_ALL}"):
+            if name in records_by_id:
+                selected[slurm_id] = records_by_id[name]
+                break
+    return selected
 
 
 def _task_indices(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.launch.clusters.names import MAX_NAME_CHARS
 from newskills.launch.executors.slurm_script import CONTROLLER_TROUBLE, Options, log_pattern, sbatch_lines
-from newskills.launch.job_script import quote, read_bash_resource
+from newskills.launch.job_script import quote_for_bash, read_bash_resource
 from newskills.launch.machines.shell import Shell
 from newskills.launch.place import JobFolder, PendingJob
 
@@ -55,9 +55,13 @@ def group_alike_jobs(
     for number, job in enumerate(jobs):
         levels.append(max((levels[numbers[name]] + 1 for name in job.needs), default=0))
         groups = requests[number]
-        same = tuple((name, value) for name, value in groups[0].items() if name not in _OWN_OPTIONS)
-        waits = (bool(job.needs or job.after),) if any_end else (job.needs, job.after)
-        key = (levels[number], same, job.job.copies, waits) if len(groups) == 1 else (levels[number], number)
+        key: object = (levels[number], number)
+        if len(groups) == 1:
+            same = tuple((name, value) for name, value in groups[0].items() if name not in _OWN_OPTIONS)
+            waits: object = (job.needs, job.after)
+            if any_end:
+                waits = bool(job.needs or job.after)
+            key = (levels[number], same, job.job.copies, waits)
         groups_alike.setdefault(key, []).append(number)
     return sorted(groups_alike.values(), key=lambda some: levels[some[0]])
 
@@ -69,9 +73,11 @@ def array_batches(groups: Sequence[Sequence[int]], size: int) -> list[ArrayBatch
     for group in groups:
         for start in range(0, len(group), size):
             some = tuple(group[start : start + size])
-            batch = ArrayBatch(some, arrays) if len(some) > 1 else ArrayBatch(some)
-            batch_list.append(batch)
-            arrays += len(some) > 1
+            if len(some) == 1:
+                batch_list.append(ArrayBatch(some))
+            else:
+                batch_list.append(ArrayBatch(some, arrays))
+                arrays += 1
     return batch_list
 
 
@@ -80,8 +86,8 @@ def array_text(options: Options, jobs: Sequence[PendingJob], place: str, array: 
     folder = f"{place}/.arrays/{array}"
     name = f"{options['job-name'][: MAX_NAME_CHARS - 6]}+{len(jobs) - 1}"
     head = sbatch_lines([{**options, "job-name": name, "output": f"{log_pattern(folder)}/%A_%a.log"}])
-    names = "".join(f"    {quote(job.job.name)}\n" for job in jobs)
-    return "\n".join(["#!/bin/bash", *head, _ARRAY.format(names=names, place=quote(place), array=array)])
+    names = "".join(f"    {quote_for_bash(job.job.name)}\n" for job in jobs)
+    return "\n".join(["#!/bin/bash", *head, _ARRAY.format(names=names, place=quote_for_bash(place), array=array)])
 
 
 class SlurmSubmission:
@@ -106,14 +112,14 @@ class SlurmSubmission:
         """Return bash that submits all into the folder `place` and prints `=<number> <handle>` for each. Raises
         ConfigError."""
         lines = [
-            f"root={quote(place)}",
-            f"controller_trouble={quote(CONTROLLER_TROUBLE)}",
+            f"root={quote_for_bash(place)}",
+            f"controller_trouble={quote_for_bash(CONTROLLER_TROUBLE)}",
             f"sbatch_seconds={SBATCH_SECONDS} squeue_seconds={SQUEUE_SECONDS} "
             f"looks='{' '.join(map(str, LOOK_PAUSES))}'",
             read_bash_resource("slurm_keep") + read_bash_resource("slurm_submit"),
             f"keep_only {' '.join(self._kept)}",
-            f"mkdir -p -- {' '.join(quote(folder.logs) for folder in self._folders)} || exit 1",
-            f"forget {' '.join(quote(folder.path) for folder in self._folders)}",
+            f"mkdir -p -- {' '.join(quote_for_bash(folder.logs) for folder in self._folders)} || exit 1",
+            f"forget {' '.join(quote_for_bash(folder.path) for folder in self._folders)}",
             _BEGIN,
         ]
         for batch in self._batches:
@@ -126,7 +132,9 @@ class SlurmSubmission:
         copies = self._jobs[first].job.copies
         if batch.array < 0:
             folder = self._folders[first]
-            return [f"submit {first} {copies} {needs[first]} {quote(folder.path)} {quote(folder.logs)}"]
+            return [
+                f"submit {first} {copies} {needs[first]} {quote_for_bash(folder.path)} {quote_for_bash(folder.logs)}"
+            ]
         differ = len(set(needs.values())) > 1
         if differ:
             every = self._needs(*(self._jobs[number] for number in batch.jobs))
@@ -135,9 +143,13 @@ class SlurmSubmission:
         lines = [f"array {batch.array} {len(batch.jobs)} {copies} {every}"]
         for index, number in enumerate(batch.jobs):
             folder = self._folders[number]
-            words = f"task {number} {index} {batch.array} {quote(folder.path)} {quote(folder.logs)}"
-            remark = " differs" if differ else ""
-            lines.append(f"{words} {needs[number]}" + remark)
+            words = (
+                f"task {number} {index} {batch.array} {quote_for_bash(folder.path)} {quote_for_bash(folder.logs)}"
+            )
+            line = f"{words} {needs[number]}"
+            if differ:
+                line += " differs"
+            lines.append(line)
         return [*lines, "narrow"]
 
     def _needs(self, *jobs: PendingJob) -> str:

@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.launch.clusters.times import seconds_of
-from newskills.launch.job_script import quote
+from newskills.launch.executors.slurm_status import number_or_0
+from newskills.launch.job_script import quote_for_bash
 from newskills.launch.machines.shell import CommandResult, Shell
 
 Options = Mapping[str, str]
@@ -42,15 +43,15 @@ def read_partitions(shell: Shell) -> dict[str, Partition]:
     """Return name → partition; "" is the default one. Empty where Slurm does not answer. Raises RemoteError."""
     ran = shell.run(["sinfo", "--all", "--noheader", "--format=%P|%l|%D|%G"])
     partitions_by_name: dict[str, Partition] = {}
-    lines = ran.out.splitlines() if ran.code == 0 else []
-    for line in lines:
+    if ran.code != 0:
+        return partitions_by_name
+    for line in ran.out.splitlines():
         name, limit, count, gres = (*line.split("|", 3), "", "", "")[:4]
         default_key = "" if name.endswith("*") else name.removesuffix("*")
         for key in {name.removesuffix("*"), default_key}:
             partition = partitions_by_name.setdefault(key, Partition(limit, {}))
             gpus = _gpu_count(gres)
-            node_count = int(count) if count.isdigit() else 0
-            partition.nodes[gpus] = partition.nodes.get(gpus, 0) + node_count
+            partition.nodes[gpus] = partition.nodes.get(gpus, 0) + number_or_0(count)
     return partitions_by_name
 
 
@@ -72,10 +73,12 @@ def partition_problem(options: Options, cluster_partitions: Mapping[str, Partiti
     if gpus > most:
         return f"{gpus} GPUs per node are too many: nodes of {what} have {most or 'none'}"
     if nodes > (count := max(partition.with_gpus(gpus) for partition in wanted)):
-        gpus_text = f" with {gpus} GPUs" if gpus else ""
-        return f"{nodes} nodes are too many: {what} has {count}{gpus_text}"
-    longest = max(wanted, key=lambda partition: _seconds(partition.limit, math.inf)).limit
-    if _seconds(limit := options.get("time", ""), 0) > _seconds(longest, math.inf):
+        problem = f"{nodes} nodes are too many: {what} has {count}"
+        if gpus:
+            problem += f" with {gpus} GPUs"
+        return problem
+    longest = max(wanted, key=lambda partition: _limit_seconds(partition.limit, math.inf)).limit
+    if _limit_seconds(limit := options.get("time", ""), 0) > _limit_seconds(longest, math.inf):
         return f"the time limit {limit} is longer than the limit of {what}, {longest}: the job would never start"
     return ""
 
@@ -88,17 +91,20 @@ def try_scripts(shell: Shell, texts: Sequence[str], prologue: str) -> list[tuple
     """
     if not texts:
         return []
-    lines = [prologue, *(f"try {number} {quote(text)}" for number, text in enumerate(texts))]
+    lines = [prologue, *(f"try {number} {quote_for_bash(text)}" for number, text in enumerate(texts))]
     ran = shell.run(["bash", "-s"], stdin="\n".join([_TRY, *lines, ""]))
     marks = list(re.finditer(r"^=(\d+) (\d+)\n", ran.out, re.MULTILINE))
     if len(marks) != len(texts):
         raise ConfigError(f"sbatch --test-only does not run on {shell.name}: {_last_reason(ran)}")
     starts = [0, *(mark.end() for mark in marks)]
     sections = [ran.out[start : mark.start()] for start, mark in zip(starts, marks, strict=False)]
-    return [
-        ("", False) if mark[2] == "0" else (_sbatch_reason(text), not _BUSY.search(text))
-        for text, mark in zip(sections, marks, strict=True)
-    ]
+    refusals = []
+    for text, mark in zip(sections, marks, strict=True):
+        if mark[2] == "0":
+            refusals.append(("", False))
+        else:
+            refusals.append((_sbatch_reason(text), not _BUSY.search(text)))
+    return refusals
 
 
 def _gpu_count(gres: str) -> int:
@@ -115,7 +121,7 @@ def _least_number(text: str) -> int:
     return 0
 
 
-def _seconds(limit: str, unclear: float) -> float:
+def _limit_seconds(limit: str, unclear: float) -> float:
     if limit.strip().lower() in _UNLIMITED_WORDS:
         return math.inf
     try:

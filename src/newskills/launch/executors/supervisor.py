@@ -58,9 +58,9 @@ class JobSupervisor:
     def start(self) -> int:
         """Start the supervising process and return."""
         lock = os.open(f"{self.folder}/supervisor", os.O_RDWR | os.O_CREAT, 0o600)
-        if not _lock(lock):
+        if not _try_lock(lock):
             return RUNS_ALREADY
-        self.forget()
+        self.remove_marks()
         for number in STOPPING:
             signal.signal(number, self.stop)
         signal.signal(ALONE, self.pass_on)
@@ -74,7 +74,7 @@ class JobSupervisor:
         os.pwrite(lock, f"{pid}\n{self.logs}\n".encode("utf-8", "surrogateescape"), 0)
         return 0
 
-    def forget(self) -> None:
+    def remove_marks(self) -> None:
         """Remove the marks of an earlier life."""
         for stale in ("job.exit", "job.started", "job.cleaned"):
             with contextlib.suppress(FileNotFoundError):
@@ -89,26 +89,26 @@ class JobSupervisor:
 
     def pass_on(self, number: int, frame: Any) -> None:
         self.told = True
-        self.send(signal.SIGTERM)
+        self.send_signal(signal.SIGTERM)
 
-    def remind(self, number: int, frame: Any) -> None:
+    def remind_job(self, number: int, frame: Any) -> None:
         """Tell job.sh again that it is to stop: bash ignores TERM while it sets a trap for it, and one that comes just
         before it waits for its children only when one ends. URG does nothing where TERM has been seen."""
         if self.told:
-            self.send(signal.SIGURG)
+            self.send_signal(signal.SIGURG)
 
-    def send(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         if self.job:
             with contextlib.suppress(ProcessLookupError):  # its end may be known already, and not yet noted
                 os.kill(self.job, number)
 
     def run(self) -> None:
-        tick()
-        obstacle = self.obstacle()
+        start_clock()
+        obstacle = self.find_obstacle()
         if obstacle:
-            self.mark(143, f"cancelled {obstacle}")
+            self.write_exit_mark(143, f"cancelled {obstacle}")
             return
-        if code := self.code_of(self.child(self.keep, ALONE)):
+        if code := self.code_of(self.start_child(self.run_job, ALONE)):
             self.close(code)  # the keeper itself was killed
         end_children()
 
@@ -119,18 +119,18 @@ class JobSupervisor:
         if os.path.exists(f"{self.folder}/job.exit"):
             return
         if self.cancelled:
-            self.mark(143, "cancelled received SIGTERM")
+            self.write_exit_mark(143, "cancelled received SIGTERM")
         elif code < 0:
-            self.mark(128 - code, f"failed job.sh was killed by signal {-code}")
+            self.write_exit_mark(128 - code, f"failed job.sh was killed by signal {-code}")
         else:
-            self.mark(code or 1, "failed job.sh ended too early")
+            self.write_exit_mark(code or 1, "failed job.sh ended too early")
 
-    def obstacle(self) -> str:
+    def find_obstacle(self) -> str:
         """Wait for the other jobs; return why this one must not start, empty where it may."""
         try:
             self.waiting = True
             for need in self.needs:
-                if not self.cancelled and (why := self.awaited(need)):
+                if not self.cancelled and (why := self.await_job(need)):
                     return why
             self.waiting = False
         except Cancelled:
@@ -139,10 +139,10 @@ class JobSupervisor:
             return "before it started"
         return ""
 
-    def awaited(self, need: str) -> str:
+    def await_job(self, need: str) -> str:
         with open(f"{need}/supervisor", "rb") as lock:
             if self.kind == "after":
-                while not os.path.exists(f"{need}/job.started") and not _lock(lock.fileno(), shared=True):
+                while not os.path.exists(f"{need}/job.started") and not _try_lock(lock.fileno(), shared=True):
                     time.sleep(0.1)
                 return ""
             fcntl.flock(lock, fcntl.LOCK_SH)
@@ -153,7 +153,7 @@ class JobSupervisor:
             return f"its dependency {need} did not fail"
         return ""
 
-    def child(self, work: Callable[[], NoReturn], lost: signal.Signals) -> int:
+    def start_child(self, work: Callable[[], NoReturn], lost: signal.Signals) -> int:
         """Start a process that does `work`, with signals blocked, and gets `lost` when this one has died; return its
         id."""
         me = os.getpid()
@@ -180,13 +180,13 @@ class JobSupervisor:
                 self.job = 0
                 return os.waitstatus_to_exitcode(status)
 
-    def keep(self) -> NoReturn:
+    def run_job(self) -> NoReturn:
         """Run job.sh, and end when none of its processes is left."""
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-        tick()
+        start_clock()
         self.job = 0
-        signal.signal(signal.SIGALRM, self.remind)
-        self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
+        signal.signal(signal.SIGALRM, self.remind_job)
+        self.close(self.code_of(self.start_child(self.run_script, signal.SIGTERM)))
         os._exit(0)
 
     def run_script(self) -> NoReturn:
@@ -205,10 +205,10 @@ class JobSupervisor:
             with contextlib.suppress(OSError):
                 os.waitpid(os.posix_spawnp("bash", ["bash", script], os.environ), 0)
 
-    def mark(self, code: int, text: str) -> None:
-        self.note("job.exit", f"{code} {text}")
+    def write_exit_mark(self, code: int, text: str) -> None:
+        self.write_file("job.exit", f"{code} {text}")
 
-    def note(self, name: str, text: str) -> None:
+    def write_file(self, name: str, text: str) -> None:
         """Write a file at once, so that a reader sees all of the text or no file."""
         new = f"{self.folder}/.{name}.{os.getpid()}"
         with open(new, "w", encoding="utf-8", errors="surrogateescape") as file:
@@ -234,15 +234,15 @@ class AttachedSupervisor(JobSupervisor):
             ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ALONE)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())  # of Ray's workers, which block some
-            self.forget()
-            tick()
-            signal.signal(signal.SIGALRM, self.remind)
+            self.remove_marks()
+            start_clock()
+            signal.signal(signal.SIGALRM, self.remind_job)
             if os.getppid() == self.above:
-                self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
+                self.close(self.code_of(self.start_child(self.run_script, signal.SIGTERM)))
         except Abandoned:
             end_children()  # first: what still writes must stop before somebody else goes on
             self.clean_up()
-        self.note("job.ended", self.life)
+        self.write_file("job.ended", self.life)
         return 0
 
     def abandon(self, number: int, frame: Any) -> None:
@@ -251,17 +251,17 @@ class AttachedSupervisor(JobSupervisor):
             raise Abandoned
 
     def warn(self, number: int, frame: Any) -> None:
-        self.send(signal.SIGUSR1)
+        self.send_signal(signal.SIGUSR1)
 
 
-def tick() -> None:
+def start_clock() -> None:
     """Start the clock that interrupts system calls of this process from now on, see TICK; its children have no
     such clock."""
     signal.signal(signal.SIGALRM, lambda number, frame: None)
     signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
 
 
-def _lock(fd: int, *, shared: bool = False) -> bool:
+def _try_lock(fd: int, *, shared: bool = False) -> bool:
     """Try to take the lock for a second (a shared one: once); a process that looks at the state of the job holds a
     shared lock for an instant."""
     for _ in range(1 if shared else 20):
@@ -286,7 +286,7 @@ def end_children() -> None:
     """Kill all descendants: those whose parent died become children of this process, so kill until there is no
     child."""
     while True:
-        for pid in children():
+        for pid in list_children():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         try:
@@ -295,7 +295,7 @@ def end_children() -> None:
             return
 
 
-def children() -> list[int]:
+def list_children() -> list[int]:
     """Return the ids of the processes whose parent this process is."""
     child_pids, me = [], os.getpid()
     for name in os.listdir("/proc"):

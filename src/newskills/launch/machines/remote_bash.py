@@ -87,7 +87,7 @@ class RemoteBash:
                 for key, _ in selector.select():
                     fd = key.fd
                     if fd == stdin:
-                        left = left[_write(fd, left) :]
+                        left = left[_write_some(fd, left) :]
                         if not left:
                             selector.unregister(fd)
                         continue
@@ -111,7 +111,7 @@ class RemoteBash:
         return RemoteBashEnded(code, (bytes(output) + rest).decode(errors="replace"))
 
 
-def _write(fd: int, data: memoryview) -> int:
+def _write_some(fd: int, data: memoryview) -> int:
     """Write what the pipe takes and return its bytes; a reader that has gone takes all, as its end is noticed
     elsewhere."""
     try:

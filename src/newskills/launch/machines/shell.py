@@ -120,10 +120,10 @@ class LocalMachine:
         return [_read_text(path) for path in paths]
 
     def put(self, source: Path, target: str) -> CopyResult:
-        return _copy(source, Path(target))
+        return _copy_here(source, Path(target))
 
     def get(self, source: str, target: Path) -> CopyResult:
-        return _copy(Path(source), target)
+        return _copy_here(Path(source), target)
 
     def write(self, texts: Mapping[str, str], folder: str) -> None:
         root = Path(folder)
@@ -181,7 +181,7 @@ def _read_text(path: str) -> str | None:
         return None
 
 
-def _copy(source: Path, target: Path) -> CopyResult:
+def _copy_here(source: Path, target: Path) -> CopyResult:
     if not source.exists():
         raise DataError(f"There is no {source} to copy.")
     counted: list[int] = []

@@ -89,18 +89,18 @@ class RemoteMachine:
     def exists(self, paths: Sequence[str]) -> list[bool]:
         if not paths:
             return []
-        tests = "".join(f"there {_quote(path)}\n" for path in paths)
+        tests = "".join(f"there {_quote_word(path)}\n" for path in paths)
         marks = self._batch([f"there() {{ if [[ -e $1 ]]; then printf 1; else printf 0; fi; }}\n{tests}"])[0].out
         return [mark == "1" for mark in marks]
 
     def read(self, paths: Sequence[str]) -> list[str | None]:
         if paths:
-            ran = self._batch([f"cat -- {_quote(path)} 2>/dev/null" for path in paths])
+            ran = self._batch([f"cat -- {_quote_word(path)} 2>/dev/null" for path in paths])
         else:
             ran = []
         return [done.out if done.code == 0 else None for done in ran]
 
-    def greeting(self) -> str:
+    def login_greeting(self) -> str:
         """Return the first line that the login shell there prints before any command; empty: none, as rsync needs
         it."""
         self._connect()
@@ -118,12 +118,13 @@ class RemoteMachine:
         """
         if not source.exists():
             raise DataError(f"There is no {source} to copy.")
-        parent = target if source.is_dir() else os.path.dirname(target)
+        parent, ending = os.path.dirname(target), ""
+        if source.is_dir():
+            parent, ending = target, "/"
         made = self.run(["mkdir", "-p", "--", parent])
         if made.code != 0:
             raise StorageError(f"Cannot create the folder {parent} on {self.name}: {last_line(made.err)}")
-        ending = "/" if source.is_dir() else ""
-        return self._rsync(f"{source}{ending}", f"{self._place}:{target}{ending}")
+        return self._rsync(f"{source}{ending}", f"{self._rsync_host}:{target}{ending}")
 
     def get(self, source: str, target: Path) -> CopyResult:
         """Copy a file or folder of that machine.
@@ -133,10 +134,11 @@ class RemoteMachine:
         kind = self.run(["bash", "-c", "if [[ -d $1 ]]; then echo folder; else [[ -e $1 ]]; fi", "bash", source])
         if kind.code != 0:
             raise DataError(f"There is no {source} on {self.name}.")
-        ending = "/" if kind.out else ""
-        made_folder = target if ending else target.parent
+        made_folder, ending = target.parent, ""
+        if kind.out:
+            made_folder, ending = target, "/"
         made_folder.mkdir(parents=True, exist_ok=True)
-        return self._rsync(f"{self._place}:{source}{ending}", f"{target}{ending}")
+        return self._rsync(f"{self._rsync_host}:{source}{ending}", f"{target}{ending}")
 
     def get_some(self, folder: str, target: Path, rules: Sequence[str]) -> CopyResult:
         """Copy the files of `folder` there that `rules` (filter rules of rsync, the first that fits counts) let
@@ -148,14 +150,14 @@ class RemoteMachine:
             raise DataError(f"There is no folder {folder} on {self.name}.")
         target.mkdir(parents=True, exist_ok=True)
         filters = [f"--filter={rule}" for rule in rules]
-        return self._rsync(f"{self._place}:{folder}/", f"{target}/", ["--prune-empty-dirs", *filters])
+        return self._rsync(f"{self._rsync_host}:{folder}/", f"{target}/", ["--prune-empty-dirs", *filters])
 
     def write(self, texts: Mapping[str, str], folder: str) -> None:
         """Write `texts` (path below `folder` → contents) through one connection.
 
         Raises StorageError, RemoteError.
         """
-        there = _quote(folder)
+        there = _quote_word(folder)
         process = self.converse(f"mkdir -p -- {there} && exec tar -xzf - --no-same-owner -C {there}")
         errors = process.communicate(_tar_archive(texts))[0].decode(errors="replace")
         if process.returncode == _CONNECTION_FAILED:
@@ -167,20 +169,25 @@ class RemoteMachine:
         self._connect()
         # A NUL ends the script, and what follows is its own stdin.
         process = subprocess.Popen(
-            [*self._argv(), "--", self._tunnel.host, self._remote('IFS= read -r -d "" script; eval "$script"')],
+            [
+                *self._argv(),
+                "--",
+                self._tunnel.host,
+                self._wrap_script('IFS= read -r -d "" script; eval "$script"'),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
         assert process.stdin is not None
-        script = f"{self._prepared()}\n{script}\n"
+        script = f"{self._pre_command_line()}\n{script}\n"
         process.stdin.write(script.encode("utf-8", "surrogateescape") + b"\0")
         process.stdin.flush()
         return process
 
     @contextlib.contextmanager
-    def forwarded(self, local: int, host: str, port: int) -> Iterator[None]:
+    def forward_port(self, local: int, host: str, port: int) -> Iterator[None]:
         """Forward 127.0.0.1:`local` of this machine to `host`:`port`, as that machine sees it, inside the `with`.
 
         Raises RemoteError, also where the local port is taken.
@@ -221,15 +228,15 @@ class RemoteMachine:
         """Run each of `lines` (bash) in one trip."""
         with self._lock:
             try:
-                return self._session().run(lines)
+                return self._bash_session().run(lines)
             except RemoteBashEnded as error:
-                raise self._broken(error) from error
+                raise self._lost_error(error) from error
 
-    def _session(self) -> RemoteBash:
+    def _bash_session(self) -> RemoteBash:
         if self._bash is None or not self._bash.alive():
             self._connect()
-            self._bash = RemoteBash([*self._argv(), "--", self._tunnel.host, self._remote(LOOP)])
-            if prepared := self._prepared():
+            self._bash = RemoteBash([*self._argv(), "--", self._tunnel.host, self._wrap_script(LOOP)])
+            if prepared := self._pre_command_line():
                 done = self._bash.run([prepared])[0]
                 if done.code != 0:
                     self._bash.close()
@@ -240,19 +247,19 @@ class RemoteMachine:
                     )
         return self._bash
 
-    def _prepared(self) -> str:
+    def _pre_command_line(self) -> str:
         """Return the user's pre_command as a line of bash whose output is discarded; empty where there is none."""
         text = self._tunnel.pre_command.strip()
         if text:
             return f"{{ {text}\n}} >/dev/null </dev/null"
         return ""
 
-    def _remote(self, script: str) -> str:
+    def _wrap_script(self, script: str) -> str:
         """Wrap a script for the remote login shell, whichever that is: single quotes mean the same in all of
         them."""
         return f"{self._tunnel.shell or 'bash'} -c '{script}'"
 
-    def _broken(self, error: RemoteBashEnded) -> RemoteError:
+    def _lost_error(self, error: RemoteBashEnded) -> RemoteError:
         self._connected = False
         if error.code == _CONNECTION_FAILED:
             return connection_error(self.name, error.said)
@@ -293,7 +300,7 @@ class RemoteMachine:
             )
         if done.returncode == _CONNECTION_FAILED:
             raise connection_error(self.name, err)
-        if "is your shell clean" in err and (greeting := self.greeting()):
+        if "is your shell clean" in err and (greeting := self.login_greeting()):
             raise RemoteError(
                 f"The login shell of {self.name} prints '{last_line(greeting).rstrip('.')}'.", hint=QUIET_HINT
             )
@@ -308,7 +315,7 @@ class RemoteMachine:
         return CopyResult(numbers.get("Number of regular files transferred", 0), numbers.get("Literal data", 0))
 
     @property
-    def _place(self) -> str:
+    def _rsync_host(self) -> str:
         """The host as rsync wants it."""
         host = self._tunnel.host
         if ":" in host:
@@ -334,14 +341,14 @@ class RemoteMachine:
         config = self._read_ssh_config()
         shared = config.get("controlmaster", "false") not in ("false", "no")
         if shared and config.get("controlpath", "none") != "none":
-            self._open(config, [], "true")
+            self._open_connection(config, [], "true")
         else:
             self._socket = ours
             with waiting_lock(ours.with_suffix(".lock"), f"the connection to {self.name}", 120.0):
                 if not _is_listening(ours):
                     ours.unlink(missing_ok=True)  # of a connection that was killed; ssh would share nothing then
                     settings = ["ControlMaster=yes", f"ControlPersist={PERSIST_SECONDS}", f"ControlPath={ours}"]
-                    self._open(config, settings, "")
+                    self._open_connection(config, settings, "")
         self._connected = True
 
     def _read_ssh_config(self) -> dict[str, str]:
@@ -359,7 +366,7 @@ class RemoteMachine:
             raise connection_error(self.name, done.stderr)
         return dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
 
-    def _open(self, config: Mapping[str, str], settings: Sequence[str], command: str) -> None:
+    def _open_connection(self, config: Mapping[str, str], settings: Sequence[str], command: str) -> None:
         """Connect, with `settings` and defaults for what `config` leaves open; run `command`, or stay in the
         background.
 
@@ -396,18 +403,21 @@ def _bash_line(call: ShellCall) -> str:
     """Return `call` as one line of bash; the builtins keep texts and secrets out of any argv."""
     if not call.argv:
         raise ConfigError("There is nothing to run.")
-    parts = [f"cd -- {_quote(call.folder)}"] if call.folder else []
+    parts = []
+    if call.folder:
+        parts.append(f"cd -- {_quote_word(call.folder)}")
     for name, value in call.secrets.items():
         if not is_variable(name):
             raise ConfigError(f"'{name}' is not the name of a variable.")
-        parts.append(f"export {name}={_quote(value)}")
-    parts.append("exec -- " + " ".join(map(_quote, call.argv)))
-    feed = f"printf %s {_quote(call.stdin)} | " if call.stdin else ""
-    no_input = "" if call.stdin else " </dev/null"
-    return f"{feed}( {' && '.join(parts)} )" + no_input
+        parts.append(f"export {name}={_quote_word(value)}")
+    parts.append("exec -- " + " ".join(map(_quote_word, call.argv)))
+    line = f"( {' && '.join(parts)} )"
+    if call.stdin:
+        return f"printf %s {_quote_word(call.stdin)} | {line}"
+    return f"{line} </dev/null"
 
 
-def _quote(text: str) -> str:
+def _quote_word(text: str) -> str:
     if "\0" in text:
         raise ConfigError(f"A NUL byte cannot be given to a program: {text!r}.")
     return shlex.quote(text)

@@ -64,26 +64,26 @@ class RayApi:
 
     def submit(self, request: Mapping[str, Any]) -> None:
         """Submit a job. Raises RemoteError, also for a request that Ray refuses."""
-        self._call("POST", "/api/jobs/", request)
+        self._request_json("POST", "/api/jobs/", request)
 
     def job(self, submission: str) -> dict[str, Any] | None:
         """Return the details that Ray has of a job; None: nothing. Raises RemoteError."""
-        details = self._call("GET", f"/api/jobs/{urllib.parse.quote(submission, safe='')}")
+        details = self._request_json("GET", f"/api/jobs/{urllib.parse.quote(submission, safe='')}")
         if isinstance(details, dict):
             return details
         return None
 
     def stop(self, submission: str) -> None:
         """Stop a job. Raises RemoteError."""
-        self._call("POST", f"/api/jobs/{urllib.parse.quote(submission, safe='')}/stop")
+        self._request_json("POST", f"/api/jobs/{urllib.parse.quote(submission, safe='')}/stop")
 
     def version(self) -> str:
         """Return the version of Ray. Raises RemoteError."""
-        return str((self._call("GET", "/api/version") or {}).get("ray_version", ""))
+        return str((self._request_json("GET", "/api/version") or {}).get("ray_version", ""))
 
     def nodes(self) -> list[RayNode]:
         """Return the nodes that are alive. Raises RemoteError."""
-        answer = self._call("GET", "/api/v0/nodes?detail=True&limit=10000") or {}
+        answer = self._request_json("GET", "/api/v0/nodes?detail=True&limit=10000") or {}
         rows = answer.get("data", {}).get("result", {}).get("result", [])
         return [
             RayNode(str(row.get("node_ip", "")), row.get("resources_total") or {})
@@ -91,15 +91,15 @@ class RayApi:
             if row.get("state") == "ALIVE"
         ]
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def _request_json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON of the answer; None where Ray answers that it does not exist."""
         text = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", **self._token()}
         try:
-            with self._reached() as (host, port):
-                tls_suffix = "s" if self._tls else ""
+            with self._dashboard_address() as (host, port):
+                protocol = "https" if self._tls else "http"
                 host_text = f"[{host}]" if ":" in host else host
-                address = f"http{tls_suffix}://{host_text}:{port}"
+                address = f"{protocol}://{host_text}:{port}"
                 with open_url(
                     f"{address}{self._path}{path}",
                     method=method,
@@ -117,9 +117,9 @@ class RayApi:
                 hint="Start one (pip install 'ray[default]'; ray start --head), or correct ray.address in the cluster "
                 "config. It is the address of the dashboard, which serves the Jobs API.",
             ) from error
-        return self._answer(answer.status, content)
+        return self._read_answer(answer.status, content)
 
-    def _answer(self, status: int, content: str) -> Any:
+    def _read_answer(self, status: int, content: str) -> Any:
         if status == HTTPStatus.NOT_FOUND:
             return None
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
@@ -152,7 +152,7 @@ class RayApi:
         return {}
 
     @contextmanager
-    def _reached(self) -> Iterator[tuple[str, int]]:
+    def _dashboard_address(self) -> Iterator[tuple[str, int]]:
         """Yield a host and port of this machine that lead to the dashboard."""
         if not isinstance(self._shell, RemoteMachine):
             yield self._host, self._port
@@ -160,5 +160,5 @@ class RayApi:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             local = probe.getsockname()[1]
-        with self._shell.forwarded(local, self._host, self._port):
+        with self._shell.forward_port(local, self._host, self._port):
             yield "127.0.0.1", local

@@ -38,7 +38,9 @@ class RayPods(Struct, frozen=True, kw_only=True):
 
 def cluster_manifest(pods: RayPods) -> dict[str, Any]:
     """Return the manifest of a Ray cluster; jobs run on workers only, since the head has no CPUs to give."""
-    size = {"cpu": str(pods.cpus), "memory": pods.memory, **({GPU_RESOURCE: str(pods.gpus)} if pods.gpus else {})}
+    size = {"cpu": str(pods.cpus), "memory": pods.memory}
+    if pods.gpus:
+        size[GPU_RESOURCE] = str(pods.gpus)
     ports = [{"name": name, "containerPort": port} for name, port in PORTS.items()]
     spec: dict[str, Any] = {
         "rayVersion": pods.ray_version,

@@ -145,12 +145,12 @@ class RaySupervisor:
             for job in self.jobs:
                 if job.runner is None and not job.ended:
                     self._advance(job)
-            self._attend()
+            self._handle_results()
         if all(job.state == "completed" for job in self.jobs):
             return 0
         return 1
 
-    def _attend(self) -> None:
+    def _handle_results(self) -> None:
         """Wait a moment for results from Ray and handle them."""
         refs = {ref: job for job in self.jobs for ref in (job.run, job.place, *job.follows) if ref is not None}
         if not refs:
@@ -160,11 +160,11 @@ class RaySupervisor:
         for ref in ready:
             job = refs[ref]
             if ref is job.place:
-                self._placed(job)
+                self._handle_placement(job)
             elif ref is job.run:
-                self._ran(job)
+                self._handle_end(job)
             elif ref in job.follows:
-                self._followed(job, ref)
+                self._handle_follower(job, ref)
         for job in self.jobs:
             if job.runner is not None:
                 self._watch(job)
@@ -173,9 +173,9 @@ class RaySupervisor:
         """Ask for a node, if the job may start."""
         if time.monotonic() < job.not_before and not _ended_itself(job):
             return
-        if why := self._obstacle(job):
+        if why := self._find_obstacle(job):
             job.close(143, "cancelled", why)
-        elif not self._waits(job) and sum(other.place is not None for other in self.jobs) < MAX_UNPLACED_JOBS:
+        elif not self._must_wait(job) and sum(other.place is not None for other in self.jobs) < MAX_UNPLACED_JOBS:
             job.life += 1
             job.begin_life(job.life)
             if job.more:
@@ -185,7 +185,7 @@ class RaySupervisor:
             job.place = job.runner.node.remote()
             job.become("pending (resources)")
 
-    def _waits(self, job: RayJob) -> bool:
+    def _must_wait(self, job: RayJob) -> bool:
         for need in job.needs:
             other = self.names[need]
             started = other.state == "running" and self.kind == "after"
@@ -194,64 +194,67 @@ class RaySupervisor:
                 return True
         if job.after and time.monotonic() - job.looked > LOOK_AROUND:
             job.looked = time.monotonic()
-            job.after = [folder for folder in job.after if not self._passed(folder)]
+            job.after = [folder for folder in job.after if not self._has_passed(folder)]
         if job.after:
             job.become("pending (after another experiment)")
         return bool(job.after)
 
-    def _passed(self, folder: str) -> bool:
+    def _has_passed(self, folder: str) -> bool:
         """Return whether a job of another experiment has come so far that this one need not wait for it any
         more."""
         state = _read_state(folder)
         word = state.partition(" (")[0]
         if self.kind == "after" and word == "running":
             return True
-        return has_ended(word) and not self._forbids(word)
+        return has_ended(word) and not self._is_forbidden_by(word)
 
-    def _obstacle(self, job: RayJob) -> str:
+    def _find_obstacle(self, job: RayJob) -> str:
         """Return why this job must never start; empty where it may."""
         for need in job.needs:
-            if self.names[need].ended and self._forbids(self.names[need].state):
+            if self.names[need].ended and self._is_forbidden_by(self.names[need].state):
                 return f"its dependency {need} is {self.names[need].state}"
-        folders = job.after if time.monotonic() - job.looked > LOOK_AROUND else ()
-        for folder in folders:
+        if time.monotonic() - job.looked <= LOOK_AROUND:
+            return ""
+        for folder in job.after:
             word = _read_state(folder).partition(" (")[0]
-            if has_ended(word) and self._forbids(word):
+            if has_ended(word) and self._is_forbidden_by(word):
                 return f"its dependency {folder} is {word}"
         return ""
 
-    def _forbids(self, state: str) -> bool:
+    def _is_forbidden_by(self, state: str) -> bool:
         if self.kind in ("afterok", "aftercorr"):
             return state != "completed"
         return self.kind == "afternotok" and state == "completed"
 
-    def _placed(self, job: RayJob) -> None:
+    def _handle_placement(self, job: RayJob) -> None:
         place, job.place = job.place, None
         try:
             node, address = ray.get(place)
         except ray.exceptions.RayError as error:
-            self._failed(job, error)
+            self._handle_failure(job, error)
             return
         job.began, job.warned, job.overdue = time.monotonic(), False, False
-        first_node = {FIRST_NODE: address} if job.more else {}
-        variables = {**self.secrets, **first_node}
+        variables, line = dict(self.secrets), f"{job.name} runs on {node}"
+        if job.more:
+            variables[FIRST_NODE] = address
+            line += f" and {len(job.more)} more"
         job.run = job.runner.run.remote(variables)
         job.follows = [follower.run.remote(variables) for follower in job.followers]
-        more = f" and {len(job.more)} more" if job.more else ""
-        life = f", life {job.life}" if job.life > 1 else ""
-        _print_line(f"{job.name} runs on {node}{more}" + life)
+        if job.life > 1:
+            line += f", life {job.life}"
+        _print_line(line)
         job.become("running")
 
-    def _ran(self, job: RayJob) -> None:
+    def _handle_end(self, job: RayJob) -> None:
         run, job.run = job.run, None
         try:
             ray.get(run)
         except ray.exceptions.RayError as error:
-            self._failed(job, error)
+            self._handle_failure(job, error)
             return
         code, word, why = (*job.mark(), "", "", "")[:3]
         if word not in ("completed", "cancelled") and (lost := _lost_follower(job)) is not None:
-            self._failed(job, lost)
+            self._handle_failure(job, lost)
             return
         self._release(job)
         if word not in STATE_OF_WORD and job.overdue:
@@ -265,18 +268,20 @@ class RaySupervisor:
             job.close(75, "time", "it did not stop in time")
         else:
             job.become(STATE_OF_WORD[word])
-            reason = f": {why}" if why else ""
-            _print_line(f"{job.name} {word}, exit code {code}" + reason)
+            line = f"{job.name} {word}, exit code {code}"
+            if why:
+                line += f": {why}"
+            _print_line(line)
 
-    def _followed(self, job: RayJob, ref: Any) -> None:
+    def _handle_follower(self, job: RayJob, ref: Any) -> None:
         """Handle the end or the loss of one of its further nodes."""
         job.follows.remove(ref)
         try:
             ray.get(ref)
         except ray.exceptions.RayError as error:
-            self._failed(job, error)
+            self._handle_failure(job, error)
 
-    def _failed(self, job: RayJob, error: Exception) -> None:
+    def _handle_failure(self, job: RayJob, error: Exception) -> None:
         """Handle a lost node, or a place that Ray could not make."""
         self._release(job)
         if job.cancels:
@@ -307,8 +312,7 @@ class RaySupervisor:
             if time.monotonic() - job.looked > LOOK_AROUND:
                 job.looked = time.monotonic()
                 missing = _missing_resources(job.nodes, self._nodes)
-                state = f"pending ({missing})" if missing else "pending (resources)"
-                job.become(state)
+                job.become(f"pending ({missing or 'resources'})")
             return
         ran = time.monotonic() - job.began
         if ran > job.seconds - job.warning and not job.warned:

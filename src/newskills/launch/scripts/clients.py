@@ -65,9 +65,9 @@ class ModelClientScript(JobScript):
     def build(self, context: Context) -> Script:
         argv = [*self.words(context), *self._model_words(context), *self._sandbox_words(context)]
         argv += _option_words(self.wandb_parameters or {}, "wandb_")
-        argv += _split(self.extra_arguments)
+        argv += _split_words(self.extra_arguments)
         keys = dict.fromkeys(name for server in self.servers for name in server_secrets(server, context))
-        secrets = (*keys, *(sandbox_secrets(context) if self.sandbox else ()))
+        secrets = (*keys, *sandbox_secrets(self.sandbox, context))
         setup = [self.installation_command or ""]
         if self.requirements:
             setup.append(shlex.join([context.python, "-m", "pip", "install", *self.requirements]))
@@ -181,7 +181,7 @@ class SummarizeScript(JobScript):
             *_option_words({"benchmarks": self.benchmarks}),
             *_option_words(self.wandb_parameters, "wandb_"),
         ]
-        words = (*ns_words(context, self.command), *options, *_split(self.extra_arguments))
+        words = (*ns_words(context, self.command), *options, *_split_words(self.extra_arguments))
         return self._script((*words, "--", self.results_dir), context)
 
 
@@ -205,15 +205,16 @@ def _option_words(values: Mapping[str, Any], prefix: str = "") -> list[Word]:
     words: list[Word] = []
     for name, value in values.items():
         option = name if name.startswith(prefix) else f"{prefix}{name}"
-        if isinstance(value, bool):
-            switch = f"--{option}" if value else f"--no_{option}"
-            words.append(switch)
+        if value is True:
+            words.append(f"--{option}")
+        elif value is False:
+            words.append(f"--no_{option}")
         elif value is not None:
             words.append(f"--{option}={value}")
     return words
 
 
-def _split(words: str | Iterable[str]) -> list[str]:
+def _split_words(words: str | Iterable[str]) -> list[str]:
     if isinstance(words, str):
         return shlex.split(words)
     return list(words)
@@ -237,5 +238,5 @@ def wrap_command(argv: Sequence[Word], before: str | None, after: str | None) ->
     """Wrap `argv` between two shell texts; the first failure ends it all. The words themselves are in no text."""
     if not before and not after:
         return tuple(argv)
-    text = "\n".join(["set -e", *([before] if before else []), '"$@"', *([after] if after else [])])
+    text = "\n".join(filter(None, ["set -e", before, '"$@"', after]))
     return ("bash", "-c", text, "bash", *argv)

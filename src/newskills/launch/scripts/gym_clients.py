@@ -119,7 +119,7 @@ class NemoGymRolloutsScript(JobScript):
                 HOST_VARIABLE: context.ref(self.sandbox, "host"),
                 PORT_VARIABLE: context.ref(self.sandbox, "port"),
             }
-        secrets = (*keys, *(sandbox_secrets(context) if self.sandbox is not None else ()))
+        secrets = (*keys, *sandbox_secrets(self.sandbox, context))
         return self._script((*head, str(len(run)), *run, *collect), context, env=env, secrets=secrets)
 
     def _policy(self, context: Context, keys: Sequence[str]) -> list[Word]:

@@ -295,8 +295,10 @@ class SandboxScript(JobScript):
 
     def build(self, context: Context) -> Script:
         env = self._variables()
-        network = ("--network",) if env.pop(BLOCK_NETWORK_VARIABLE, "1").lower() in FALSE_WORDS else ()
-        serve = (context.python, "-m", "newskills", "sandbox", "serve", "--host", context.interface, *network)
+        serve: tuple[str, ...] = (context.python, "-m", "newskills", "sandbox", "serve")
+        serve += ("--host", context.interface)
+        if env.pop(BLOCK_NETWORK_VARIABLE, "1").lower() in FALSE_WORDS:
+            serve += ("--network",)
         serve += ("--max_timeout", str(Limits().timeout))  # graders that run all tests of a problem at once
         if TOKEN_VARIABLE not in context.environ and not is_loopback(context.interface):
             serve += ("--open",)  # the job's own client comes from another node
@@ -304,7 +306,7 @@ class SandboxScript(JobScript):
             (*serve, "--port", Ref(context.own, "port")),
             context,
             env=env,
-            secrets=sandbox_secrets(context),
+            secrets=sandbox_secrets(self, context),
             ready=Ready(path="/health", patience=300.0),
         )
 
@@ -320,10 +322,10 @@ class SandboxScript(JobScript):
         return variables
 
 
-def sandbox_secrets(context: Context) -> tuple[str, ...]:
+def sandbox_secrets(sandbox: SandboxScript | None, context: Context) -> tuple[str, ...]:
     """Return the variable of the token that keeps other users of a node out of the sandbox, where the submission has
     one."""
-    if TOKEN_VARIABLE in context.environ:
+    if sandbox is not None and TOKEN_VARIABLE in context.environ:
         return (TOKEN_VARIABLE,)
     return ()
 
@@ -385,9 +387,11 @@ def ray_words(nodes: int, context: Context, resources: str = "") -> tuple[Word, 
     that it has, besides its CPUs and GPUs.
     """
     own = context.own
-    where = (Ref(own, "rank", "--rank="), Ref(own, "host", "--host="), Ref(own, "port", "--port="))
-    more = (f"--resources={resources}",) if resources else ()
-    return (context.python, "-m", "newskills.launch.ray_node", f"--nodes={nodes}", *where, *more, "--")
+    options: list[Word] = [f"--nodes={nodes}", Ref(own, "rank", "--rank="), Ref(own, "host", "--host=")]
+    options.append(Ref(own, "port", "--port="))
+    if resources:
+        options.append(f"--resources={resources}")
+    return (context.python, "-m", "newskills.launch.ray_node", *options, "--")
 
 
 def _resolved_text(text: str, context: Context) -> tuple[str, dict[str, Word]]:
@@ -396,7 +400,7 @@ def _resolved_text(text: str, context: Context) -> tuple[str, dict[str, Word]]:
     env: dict[str, Word] = {}
 
     def variable(match: re.Match[str]) -> str:
-        ref = context.ref_by_serial(int(match[2]), "host" if match[1] == "HOST" else "port")
+        ref = _ref_of_mark(match, context)
         base = f"NEWSKILLS_{match[1]}_{re.sub(r'[^A-Za-z0-9]', '_', ref.component).upper()}"
         name = next(
             n for n in itertools.chain([base], (f"{base}_{i}" for i in range(2, 99))) if env.get(n, ref) == ref
@@ -407,13 +411,17 @@ def _resolved_text(text: str, context: Context) -> tuple[str, dict[str, Word]]:
     return _MARK.sub(variable, text), env
 
 
+def _ref_of_mark(mark: re.Match[str], context: Context) -> Ref:
+    return context.ref_by_serial(int(mark[2]), "host" if mark[1] == "HOST" else "port")
+
+
 def _resolved_word(word: Word, context: Context) -> Word:
     """Return a word that no shell reads, with its marker turned into a reference. Raises ConfigError for markers of
     several things."""
     if isinstance(word, Ref) or not (marks := list(_MARK.finditer(word))):
         return word
     host, last = marks[0], marks[-1]
-    refs = [context.ref_by_serial(int(mark[2]), "host" if mark[1] == "HOST" else "port") for mark in marks]
+    refs = [_ref_of_mark(mark, context) for mark in marks]
     before, between, after = word[: host.start()], word[host.end() : last.start()], word[last.end() :]
     if len(marks) == 1:
         return Ref(refs[0].component, refs[0].attribute, before, after)

@@ -84,9 +84,9 @@ class AnthropicBatches(HttpBatches):
         while True:
             page = await self.call("GET", f"{PATH}?limit={PAGE}{after}")
             batches: list[Row] = page.get("data") or []
-            likely += [batch for batch in batches if _fits(batch, rows, since)]
-            if not batches or not page.get("has_more") or _created(batches[-1]) < since - CLOCKS_DIFFER:
-                likely.sort(key=lambda batch: abs(_created(batch) - since))
+            likely += [batch for batch in batches if _is_same_batch(batch, rows, since)]
+            if not batches or not page.get("has_more") or _creation_time(batches[-1]) < since - CLOCKS_DIFFER:
+                likely.sort(key=lambda batch: abs(_creation_time(batch) - since))
                 return [str(batch["id"]) for batch in likely]
             after = f"&after_id={quote(str(page.get('last_id') or batches[-1]['id']), safe='')}"
 
@@ -125,13 +125,13 @@ def make(config: ServerConfig, *, folder: Path, environ: Mapping[str, str]) -> A
     return AnthropicBatches(make_model(config, concurrency=1, environ=environ))
 
 
-def _fits(batch: Row, rows: int, since: float) -> bool:
-    made = _created(batch)
+def _is_same_batch(batch: Row, rows: int, since: float) -> bool:
+    made = _creation_time(batch)
     total = sum((batch.get("request_counts") or {}).values())
     return total == rows and since - CLOCKS_DIFFER <= made <= since + FILE_SECONDS + CLOCKS_DIFFER
 
 
-def _created(batch: Row) -> float:
+def _creation_time(batch: Row) -> float:
     try:
         return datetime.fromisoformat(str(batch.get("created_at"))).timestamp()
     except ValueError:

@@ -20,7 +20,7 @@ from newskills.base.errors import ServerError
 from newskills.base.records import Request, Row
 from newskills.models.batch_apis.service import BatchLook, HttpBatches, RowResult, decode_json
 from newskills.models.config import ServerConfig
-from newskills.models.decode import count, member_of
+from newskills.models.decode import first_count, member_of
 from newskills.models.errors import error_for, refusal_of
 from newskills.models.gemini import GeminiModel
 from newskills.models.gemini import make as make_model
@@ -75,7 +75,9 @@ class GeminiBatches(HttpBatches):
             page = await self.call("GET", f"/batches?pageSize={PAGE}{token}")
             operations: list[Row] = page.get("operations") or page.get("batches") or []
             named = [
-                str(operation["name"]) for operation in operations if _about(operation).get("displayName") == name
+                str(operation["name"])
+                for operation in operations
+                if _operation_metadata(operation).get("displayName") == name
             ]
             if named or not page.get("nextPageToken"):
                 return named
@@ -84,7 +86,7 @@ class GeminiBatches(HttpBatches):
     async def look(self, handle: str) -> BatchLook:
         """Return what has become of a batch. Raises the HttpError family."""
         operation = await self.call("GET", f"/{handle}")
-        about = _about(operation)
+        about = _operation_metadata(operation)
         state = str(about.get("state", "")).removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
         stats = about.get("batchStats")
         output = operation.get("response") or about.get("output")
@@ -93,7 +95,7 @@ class GeminiBatches(HttpBatches):
         return BatchLook(
             state=state.lower(),
             ended=state in ENDED,
-            done=sum(count(stats, name) or _whole(stats, name) for name in ANSWERED),
+            done=sum(first_count(stats, name) or _read_count(stats, name) for name in ANSWERED),
             files=(str(file),) if file else (),
             refusal=refusal_of({"error": error}).message if state == FAILED and error else "",
             full=state == FAILED and member_of(error, "code") == 8,
@@ -140,12 +142,12 @@ def make(config: ServerConfig, *, folder: Path, environ: Mapping[str, str]) -> G
     return GeminiBatches(make_model(config, concurrency=1, environ=environ))
 
 
-def _about(operation: Row) -> Row:
+def _operation_metadata(operation: Row) -> Row:
     about: Row = operation.get("metadata") or operation
     return about
 
 
-def _whole(stats: Any, name: str) -> int:
+def _read_count(stats: Any, name: str) -> int:
     """Return a count that is sent as text, as 64-bit numbers are in Google's JSON."""
     text = member_of(stats, name)
     if isinstance(text, str) and text.isdecimal():

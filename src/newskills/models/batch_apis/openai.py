@@ -146,7 +146,7 @@ class OpenAIBatches(HttpBatches):
 
 def make(config: ServerConfig, *, folder: Path, environ: Mapping[str, str]) -> OpenAIBatches:
     """Return the batches of OpenAI, or of any service of that shape. Raises ConfigError, AuthError."""
-    return OpenAIBatches(make_hosted(config, concurrency=1, environ=environ), _paths(config))
+    return OpenAIBatches(make_hosted(config, concurrency=1, environ=environ), _endpoint_paths(config))
 
 
 def make_azure(config: ServerConfig, *, folder: Path, environ: Mapping[str, str]) -> OpenAIBatches:
@@ -155,7 +155,7 @@ def make_azure(config: ServerConfig, *, folder: Path, environ: Mapping[str, str]
     model = make_azure_model(config, concurrency=1, environ=environ)
     address, deployment, _ = model.endpoint.address.partition("/deployments/")
     query = f"api-version={AZURE_VERSION}" if deployment else ""
-    return OpenAIBatches(model, _paths(config), model.client_at(address), query)
+    return OpenAIBatches(model, _endpoint_paths(config), model.client_at(address), query)
 
 
 def encoded_row(model: OpenAIModel, paths: Mapping[str, str], key: str, request: Request) -> tuple[str, bytes]:
@@ -186,7 +186,7 @@ def _row_error(row: _Line, endpoint: EndpointIdentity) -> HttpError:
     return error_for(500 if status == 200 else status, refusal, endpoint)
 
 
-def _paths(config: ServerConfig) -> Mapping[str, str]:
+def _endpoint_paths(config: ServerConfig) -> Mapping[str, str]:
     batch = MODELS.properties(config.server_type).batch
     assert batch is not None
     return batch.endpoints

@@ -15,7 +15,7 @@ from newskills.base.http.client import JSON_TYPE, HeaderList, HttpClient
 from newskills.base.http.connection import HttpResponse
 from newskills.base.records import Reply, Request
 from newskills.models.errors import error_from, redirect_error
-from newskills.models.wire import HttpModel, encode
+from newskills.models.wire import HttpModel, encode_body
 
 CALL_SECONDS, FILE_SECONDS = 60.0, 1800.0
 """Timeouts of a call, and of a file that is sent or received."""
@@ -117,7 +117,7 @@ class HttpBatches:
         if body is None:
             data = None
         else:
-            data = body if isinstance(body, bytes) else encode(body)
+            data = body if isinstance(body, bytes) else encode_body(body)
         return decode_json(await self.send(self.http, method, path, data), self.address)
 
     async def send(

@@ -120,7 +120,7 @@ def serve_argv(spec: ServeSpec) -> ServeCommand:
     return made
 
 
-def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
+def prepare_server(spec: ServeSpec, say: Callable[[str], None]) -> None:
     """Fetch what the engine of `spec` needs on this machine; `say` gets lines about what takes long.
 
     Raises NewskillsError.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.base.errors import ConfigError
-from newskills.models.serving.spec import ServeCommand, ServeSpec, command, start_words
+from newskills.models.serving.spec import ServeCommand, ServeSpec, serve_command, start_words
 
 
 def make(spec: ServeSpec) -> ServeCommand:
@@ -15,7 +15,7 @@ def make(spec: ServeSpec) -> ServeCommand:
             "--server_type=generic does not know how to start its server.",
             hint="Give --server_entrypoint, or --server_address if the server is running.",
         )
-    return command(
+    return serve_command(
         spec,
         [
             *start_words(spec),

@@ -9,7 +9,7 @@ import msgspec
 
 from newskills.base.errors import ConfigError
 from newskills.models.kinds import LLAMACPP_KEY
-from newskills.models.serving.spec import ServeCommand, ServeSpec, command, start_words
+from newskills.models.serving.spec import ServeCommand, ServeSpec, serve_command, start_words
 
 
 def make(spec: ServeSpec) -> ServeCommand:
@@ -20,7 +20,7 @@ def make(spec: ServeSpec) -> ServeCommand:
     if spec.num_gpus:
         raise ConfigError("The llamacpp server runs on the CPU; leave out --server_gpus, or use vllm or sglang.")
     spec = msgspec.structs.replace(spec, host=spec.host or "127.0.0.1")
-    return command(
+    return serve_command(
         spec,
         [
             *start_words(spec, spec.python, "-m", "newskills.models.serving.llamacpp_server"),

@@ -36,7 +36,7 @@ MAGIC = b"GGUF"
 """What a file of weights begins with; the engine's own messages no longer say that it does not."""
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+def parse_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Parse the server's options."""
     parser = argparse.ArgumentParser(prog="llamacpp_server", description="Serve a GGUF model on the CPU.")
     parser.add_argument("--model", required=True, help="path to a .gguf file, or smollm2")
@@ -57,7 +57,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def start(options: argparse.Namespace) -> Any:
+def start_server(options: argparse.Namespace) -> Any:
     """Start the server; its `listening_address` answers requests.
 
     Raises NewskillsError: missing extra or library, unknown or broken model, port in use.
@@ -94,11 +94,11 @@ def start(options: argparse.Namespace) -> Any:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT."""
-    options = parse(argv)
+    options = parse_options(argv)
     stop = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)
     try:
-        server = start(options)
+        server = start_server(options)
     except NewskillsError as error:
         _print_line(str(error))
         return error.exit_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from newskills.models.serving.spec import ServeCommand, ServeSpec, command, told
+from newskills.models.serving.spec import ServeCommand, ServeSpec, argument_value, serve_command
 
 DEFAULT_PATH = "/opt/Megatron-LM"
 SCRIPT = "tools/run_text_generation_server.py"
@@ -23,10 +23,10 @@ def make(spec: ServeSpec) -> ServeCommand:
         ranks += ["--nnodes", str(spec.num_nodes), "--node-rank", str(spec.node_rank)]
         ranks += ["--master-addr", spec.master, "--master-port", str(spec.master_port)]
     layout: list[str] = []
-    if told(spec, "--tensor-model-parallel-size", "--pipeline-model-parallel-size") is None:
+    if argument_value(spec, "--tensor-model-parallel-size", "--pipeline-model-parallel-size") is None:
         layout += ["--tensor-model-parallel-size", str(max(1, spec.num_gpus))]
         layout += ["--pipeline-model-parallel-size", str(spec.num_nodes)]
-    return command(
+    return serve_command(
         spec,
         [
             *(spec.python, "-m", "torch.distributed.run", *ranks),

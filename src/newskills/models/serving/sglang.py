@@ -3,7 +3,14 @@
 
 from __future__ import annotations
 
-from newskills.models.serving.spec import ANY_INTERFACE, ServeCommand, ServeSpec, command, start_words, told
+from newskills.models.serving.spec import (
+    ANY_INTERFACE,
+    ServeCommand,
+    ServeSpec,
+    argument_value,
+    serve_command,
+    start_words,
+)
 
 START = """\
 import importlib.util, os, shutil, sys
@@ -28,7 +35,7 @@ LAYOUT = (
 def make(spec: ServeSpec) -> ServeCommand:
     """Make the command: tensor parallel inside a node, pipeline parallel across nodes, unless set otherwise."""
     layout: list[str] = []
-    if told(spec, *LAYOUT) is None:
+    if argument_value(spec, *LAYOUT) is None:
         if spec.num_gpus:
             layout += ["--tp-size", str(spec.num_gpus)]
         if spec.num_nodes > 1:
@@ -36,7 +43,7 @@ def make(spec: ServeSpec) -> ServeCommand:
     if spec.num_nodes > 1:
         layout += ["--nnodes", str(spec.num_nodes), "--node-rank", str(spec.node_rank)]
         layout += ["--dist-init-addr", f"{spec.master}:{spec.master_port}"]
-    return command(
+    return serve_command(
         spec,
         [
             *start_words(spec, spec.python, "-c", START),

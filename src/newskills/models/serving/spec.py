@@ -50,7 +50,7 @@ class ServeSpec(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """What clients must send as the model's name."""
-        return told(self, "--served-model-name", "--alias") or self.served_name or self.model
+        return argument_value(self, "--served-model-name", "--alias") or self.served_name or self.model
 
 
 class ServeCommand(Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class ServeCommand(Struct, frozen=True, kw_only=True):
     key_variable: str = ""
 
 
-def command(spec: ServeSpec, argv: Sequence[str], **settings: object) -> ServeCommand:
+def serve_command(spec: ServeSpec, argv: Sequence[str], **settings: object) -> ServeCommand:
     """Make the command of `argv`, the user's arguments, and the address at which a client on this node reaches the
     server."""
     host = spec.host or ANY_INTERFACE
@@ -107,7 +107,7 @@ def installed_program(spec: ServeSpec, name: str) -> str:
     return name
 
 
-def told(spec: ServeSpec, *flags: str) -> str | None:
+def argument_value(spec: ServeSpec, *flags: str) -> str | None:
     """Return the value that the user's arguments give to one of `flags` (the last one wins); None = not given.
 
     `--a-b 2`, `--a-b=2` and `--a_b 2` are the same flag; a flag without a value gives an empty text.

@@ -8,7 +8,7 @@ behind it are Triton's (https://docs.nvidia.com/nim/riva/asr/latest/configuratio
 from __future__ import annotations
 
 from newskills.base.errors import ConfigError
-from newskills.models.serving.spec import ServeCommand, ServeSpec, command, start_words, told
+from newskills.models.serving.spec import ServeCommand, ServeSpec, argument_value, serve_command, start_words
 
 START = "/opt/nim/start_server.sh"
 PORTS = (
@@ -30,7 +30,7 @@ SETTINGS = {
 def make(spec: ServeSpec) -> ServeCommand:
     """Make the command `/opt/nim/start_server.sh` with its settings in the environment. Raises ConfigError for
     other arguments."""
-    settings = {variable: told(spec, flag, f"--{variable}") for flag, variable in SETTINGS.items()}
+    settings = {variable: argument_value(spec, flag, f"--{variable}") for flag, variable in SETTINGS.items()}
     flags = {flag.replace("_", "-") for flag in (*SETTINGS, *(f"--{name}" for name in SETTINGS.values()))}
     for word in spec.extra_args:
         flag = word.partition("=")[0].replace("_", "-")
@@ -40,7 +40,7 @@ def make(spec: ServeSpec) -> ServeCommand:
     env["NIM_DISABLE_MODEL_DOWNLOAD"] = "true"
     env |= {name: value for name, value in settings.items() if value is not None}
     bare = ServeSpec(model=spec.model, server_type=spec.server_type, host=spec.host, port=spec.port)
-    return command(
+    return serve_command(
         bare,
         start_words(spec, START),
         env=env,

@@ -3,7 +3,14 @@
 
 from __future__ import annotations
 
-from newskills.models.serving.spec import ANY_INTERFACE, ServeCommand, ServeSpec, command, start_words, told
+from newskills.models.serving.spec import (
+    ANY_INTERFACE,
+    ServeCommand,
+    ServeSpec,
+    argument_value,
+    serve_command,
+    start_words,
+)
 
 ONE_NODE = ("mpirun", "-n", "1", "--oversubscribe", "--allow-run-as-root")
 SEVERAL_NODES = ("trtllm-llmapi-launch",)
@@ -13,14 +20,14 @@ LAYOUT = ("--tp-size", "--pp-size")
 def make(spec: ServeSpec) -> ServeCommand:
     """Make the command: tensor parallel inside a node, pipeline parallel across nodes, unless set otherwise."""
     layout: list[str] = []
-    if told(spec, *LAYOUT) is None:
+    if argument_value(spec, *LAYOUT) is None:
         if spec.num_gpus:
             layout += ["--tp_size", str(spec.num_gpus)]
         if spec.num_nodes > 1:
             layout += ["--pp_size", str(spec.num_nodes)]
     if spec.served_name is not None:
         layout += ["--served_model_name", spec.served_name]
-    return command(
+    return serve_command(
         spec,
         [
             *(ONE_NODE if spec.num_nodes == 1 else SEVERAL_NODES),

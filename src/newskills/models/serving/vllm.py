@@ -14,10 +14,10 @@ from newskills.models.serving.spec import (
     ANY_INTERFACE,
     ServeCommand,
     ServeSpec,
-    command,
+    argument_value,
     installed_program,
+    serve_command,
     start_words,
-    told,
 )
 
 TENSOR = ("--tensor-parallel-size", "-tp")
@@ -28,24 +28,24 @@ QUIET = "--no_verbose"
 
 def make(spec: ServeSpec) -> ServeCommand:
     """Make the command for a single replica over all GPUs of all nodes."""
-    return _serve_command(spec, _layout(spec))
+    return _serve_command(spec, _parallel_arguments(spec))
 
 
 def batch_words(spec: ServeSpec) -> list[str]:
     """Return the command that answers a file of requests, but for its files and the model (`vllm run-batch`). Raises
     ConfigError."""
     start = start_words(spec, installed_program(spec, "vllm"), "run-batch")
-    return [*start, "--trust-remote-code", *_layout(spec), *spec.extra_args]
+    return [*start, "--trust-remote-code", *_parallel_arguments(spec), *spec.extra_args]
 
 
-def _layout(spec: ServeSpec) -> list[str]:
+def _parallel_arguments(spec: ServeSpec) -> list[str]:
     layout: list[str] = []
-    if told(spec, *TENSOR, *PIPELINE, *DATA) is None:
+    if argument_value(spec, *TENSOR, *PIPELINE, *DATA) is None:
         if spec.num_gpus:
             layout += ["--tensor-parallel-size", str(spec.num_gpus)]
         if spec.num_nodes > 1:
             layout += ["--pipeline-parallel-size", str(spec.num_nodes)]
-    if spec.num_nodes > 1 and told(spec, "--distributed-executor-backend") is None:
+    if spec.num_nodes > 1 and argument_value(spec, "--distributed-executor-backend") is None:
         layout += ["--distributed-executor-backend", "ray"]
     return layout
 
@@ -56,16 +56,18 @@ def make_data_parallel(spec: ServeSpec) -> ServeCommand:
 
     Raises ConfigError where replicas do not fill the nodes.
     """
-    if told(spec, *DATA) is not None:
+    if argument_value(spec, *DATA) is not None:
         return _serve_command(spec, ["--data-parallel-backend", "ray"])
     gpus = max(1, spec.num_gpus)
-    width = _count_or_default(told(spec, *TENSOR), gpus) * _count_or_default(told(spec, *PIPELINE), 1)
+    width = _count_or_default(argument_value(spec, *TENSOR), gpus) * _count_or_default(
+        argument_value(spec, *PIPELINE), 1
+    )
     if gpus % width:
         raise ConfigError(
             f"--server_type=vllm_dp_ray: replicas of {width} GPUs do not fill nodes of {gpus}.",
             hint="Choose a --tensor-parallel-size that divides --server_gpus.",
         )
-    layout = [] if told(spec, *TENSOR) is not None else ["--tensor-parallel-size", str(gpus)]
+    layout = [] if argument_value(spec, *TENSOR) is not None else ["--tensor-parallel-size", str(gpus)]
     layout += ["--data-parallel-size", str(spec.num_nodes * gpus // width)]
     layout += ["--data-parallel-size-local", str(gpus // width)]
     return _serve_command(spec, [*layout, "--data-parallel-backend", "ray"])
@@ -78,7 +80,7 @@ def _serve_command(spec: ServeSpec, layout: list[str]) -> ServeCommand:
         start = [installed_program(spec, "vllm"), "serve", spec.model]
     else:
         start = [*start_words(spec), "--model", spec.model]
-    return command(
+    return serve_command(
         spec,
         [
             *start,

@@ -18,11 +18,11 @@ from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.scripts.clients import ns_words
 from newskills.launch.scripts.script import Context, JobScript
 from newskills.pipelines.conversion.options import ConvertOptions
-from newskills.pipelines.placement.cluster import ClusterPaths, hardware, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware_of, paths_of
 from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills.pipelines.training.foreign.jobs import HARVEST, InsideScript
 from newskills.train.pipelines import nemo_rl
 from newskills.train.pipelines.conversion import OWN, Conversion
@@ -49,23 +49,27 @@ class ConversionScript(JobScript):
 def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare one job. Raises ConfigError."""
     options = planned_options(parsed)
-    conversion = _asked(options)
+    conversion = _conversion_of(options)
     conversion.check()
     own = conversion.pair in OWN
-    container = options.container or (main_container(options) if own else conversion.container)
+    if own:
+        usual_container, gpus = main_container(options), 0
+    else:
+        usual_container, gpus = conversion.container, options.num_gpus
+    container = options.container or usual_container
     paths = paths_of(cluster, container, options)
     if conversion.convert_from == "megatron" and not conversion.of_nemo_rl and conversion.hf_model_name:
-        conversion = replace(conversion, hf_model_name=_model(conversion.hf_model_name, paths))
+        conversion = replace(conversion, hf_model_name=_model_in_job(conversion.hf_model_name, paths))
     conversion = replace(
         conversion,
-        input_model=_model(conversion.input_model, paths),
+        input_model=_model_in_job(conversion.input_model, paths),
         output_model=paths.path_in_job(options.output_model, "--output_model"),
     )
-    command = Command(_script(conversion, options, own=own), container=container, name=MAIN)
-    logs = None if options.log_dir else f"{os.path.dirname(paths.host(conversion.output_model))}/{LOGS}"
-    group = CommandGroup(
-        [command], hardware=hardware(options, gpus=0 if own else options.num_gpus), name=MAIN, log_dir=logs
-    )
+    command = Command(_conversion_script(conversion, options, own=own), container=container, name=MAIN)
+    logs = None
+    if not options.log_dir:
+        logs = f"{os.path.dirname(paths.host_path(conversion.output_model))}/{LOGS}"
+    group = CommandGroup([command], hardware=hardware_of(options, gpus=gpus), name=MAIN, log_dir=logs)
     plan = Plan()
     name = options.expname or NAME
     visible = [path for path in (conversion.input_model, conversion.output_model) if path.startswith("/")]
@@ -76,13 +80,13 @@ def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedS
         "from": f"{conversion.input_model} ({conversion.convert_from})",
         "to": f"{conversion.output_model} ({conversion.convert_to})",
     }
-    return prepared(name, plan, cluster, options, shown)
+    return prepare_submission(name, plan, cluster, options, shown)
 
 
-run, result = job_functions(prepare)
+run, convert_in_job = job_functions(prepare)
 
 
-def _asked(options: ConvertOptions) -> Conversion:
+def _conversion_of(options: ConvertOptions) -> Conversion:
     return Conversion(
         input_model=options.input_model,
         output_model=options.output_model,
@@ -101,14 +105,14 @@ def _asked(options: ConvertOptions) -> Conversion:
     )
 
 
-def _model(name: str, paths: ClusterPaths) -> str:
+def _model_in_job(name: str, paths: ClusterPaths) -> str:
     """Return a path as the job sees it; a name that is not a path of this machine is returned as a name on the hub."""
     if os.path.isabs(name) or (paths.cluster.ssh_tunnel is None and os.path.exists(name)):
         return paths.path_in_job(name, "--input_model")
     return name
 
 
-def _script(conversion: Conversion, options: ConvertOptions, *, own: bool) -> JobScript:
+def _conversion_script(conversion: Conversion, options: ConvertOptions, *, own: bool) -> JobScript:
     before = options.installation_command
     if own:
         return ConversionScript(conversion, installation_command=before)
@@ -125,8 +129,10 @@ def _script(conversion: Conversion, options: ConvertOptions, *, own: bool) -> Jo
             f"--target={conversion.output_model}",
             f"--project={conversion.project}",
         ]
-        words += [f"--plain={nemo_rl.WEIGHTS}"] if conversion.convert_from == "dcp" else []
-        words += [f"--model={conversion.hf_model_name}"] if conversion.hf_model_name else []
+        if conversion.convert_from == "dcp":
+            words.append(f"--plain={nemo_rl.WEIGHTS}")
+        if conversion.hf_model_name:
+            words.append(f"--model={conversion.hf_model_name}")
         if options.max_position_embeddings is not None:
             words.append(f"--max-position-embeddings={options.max_position_embeddings}")
         return InsideScript(conversion.words(), module=HARVEST, options=words, installation_command=before)

@@ -34,12 +34,12 @@ def run(parsed: Parsed[ConvertOptions]) -> int:
             [("reads", options.input_model, options.convert_from), ("writes", target, options.convert_to)]
         )
         return 0
-    _here(options, target)
+    _convert_here(options, target)
     sys.stdout.write(f"{target}\n")
     return 0
 
 
-def _here(options: ConvertOptions, target: Path) -> None:
+def _convert_here(options: ConvertOptions, target: Path) -> None:
     """Convert between Hugging Face folders and GGUF, in this process. Raises ConfigError, DataError."""
     require_train("torch", "safetensors", "gguf")
     from newskills.models.serving.weights import resolve_weights
@@ -52,7 +52,7 @@ def _here(options: ConvertOptions, target: Path) -> None:
         hf_to_gguf(Path(options.input_model), target)
 
 
-def result(parsed: Parsed[ConvertOptions]) -> Path | Experiment | None:
+def convert_model(parsed: Parsed[ConvertOptions]) -> Path | Experiment | None:
     """Convert for Python, and return the new model; the experiment, where it was submitted. Raises NewskillsError."""
     options = parsed.options
     if (options.convert_from, options.convert_to) in OWN and options.cluster in (None, "none"):
@@ -60,4 +60,4 @@ def result(parsed: Parsed[ConvertOptions]) -> Path | Experiment | None:
         if options.dry_run:
             return None
         return Path(options.output_model)
-    return jobs.result(parsed)
+    return jobs.convert_in_job(parsed)

@@ -59,15 +59,15 @@ class AggregatedAnswers(Struct, frozen=True, kw_only=True):
     records: int = 0
 
 
-def result(parsed: Parsed[AggregateAnswersOptions]) -> AggregatedAnswers | None:
+def aggregate_answers(parsed: Parsed[AggregateAnswersOptions]) -> AggregatedAnswers | None:
     """Aggregate for Python, and return what was written, None for a dry run. Raises ConfigError, DataError,
     StorageError."""
     from newskills.run.reporting.aggregation import AGGREGATED_FILE, FillOptions, extract_best, fill_answers
 
     options = parsed.options
-    way = _way(options)
+    way = _aggregation_way(options)
     folder = Path(options.input_dir)
-    files = _files(folder, options)
+    files = _find_run_files(folder, options)
     if options.mode == FILL and options.output_dir is None:
         raise ConfigError("--mode=fill needs a folder for the filled files.", hint="Add --output_dir=DIR.")
     target = folder if options.output_dir is None else Path(options.output_dir)
@@ -96,7 +96,7 @@ def result(parsed: Parsed[AggregateAnswersOptions]) -> AggregatedAnswers | None:
     return AggregatedAnswers(outputs=outputs, problems=problems, records=records)
 
 
-def _way(options: AggregateAnswersOptions) -> Way:
+def _aggregation_way(options: AggregateAnswersOptions) -> Way:
     if options.use_majority_rm_score and options.use_highest_rm_score:
         raise ConfigError("--use_majority_rm_score and --use_highest_rm_score exclude each other.")
     if options.use_majority_rm_score:
@@ -106,7 +106,7 @@ def _way(options: AggregateAnswersOptions) -> Way:
     return "majority"
 
 
-def _files(folder: Path, options: AggregateAnswersOptions) -> list[Path]:
+def _find_run_files(folder: Path, options: AggregateAnswersOptions) -> list[Path]:
     """Return the files to read. Raises DataError where there are none, or another number than must be."""
     if not folder.is_dir():
         raise DataError(f"There is no folder {folder}.")

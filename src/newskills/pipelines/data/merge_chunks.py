@@ -40,7 +40,7 @@ class MergedChunks(Struct, frozen=True):
     rows: int
 
 
-def result(parsed: Parsed[MergeChunksOptions]) -> MergedChunks | None:
+def merge_chunk_files(parsed: Parsed[MergeChunksOptions]) -> MergedChunks | None:
     """Merge for Python, and return what was written, None for a dry run.
 
     Raises ConfigError where the merged file exists, DataError for chunks that do not fit.

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.benchmarks import expand, list_benchmarks
+from newskills.benchmarks import expand_benchmarks, list_benchmarks
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.downloads.mirror_build import MirroredBenchmark, build_mirror, check_mirror
 from newskills.config.command_line import Parsed
@@ -55,20 +55,20 @@ class MirrorFolder(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[MirrorOptions]) -> int:
     """Build or check a mirror; return the exit code, 1 where something is wrong with it. Raises ConfigError."""
-    mirror = result(parsed)
+    mirror = build_or_check_mirror(parsed)
     if mirror is not None and mirror.problems:
         return 1
     return 0
 
 
-def result(parsed: Parsed[MirrorOptions]) -> MirrorFolder | None:
+def build_or_check_mirror(parsed: Parsed[MirrorOptions]) -> MirrorFolder | None:
     """Build or check a mirror and return it; None for a dry run. Raises ConfigError."""
     if parsed.options.action == "build":
-        return _build(parsed.options)
-    return _check(parsed.options)
+        return _build_mirror(parsed.options)
+    return _check_mirror(parsed.options)
 
 
-def _build(options: MirrorOptions) -> MirrorFolder | None:
+def _build_mirror(options: MirrorOptions) -> MirrorFolder | None:
     if len(options.words) < 2:
         raise ConfigError(
             "Which benchmarks, and into which folder?", hint="ns mirror build gsm8k mmlu /data/mirror"
@@ -78,7 +78,9 @@ def _build(options: MirrorOptions) -> MirrorFolder | None:
     if names == [ALL]:
         names = [entry.name for entry in list_benchmarks()]
     named = {
-        benchmark.name: benchmark for name in names for benchmark in expand(name, options.extra_benchmark_map)
+        benchmark.name: benchmark
+        for name in names
+        for benchmark in expand_benchmarks(name, options.extra_benchmark_map)
     }
     benchmarks = [benchmark for benchmark in named.values() if benchmark.sources]
     if options.dry_run:
@@ -127,7 +129,7 @@ class _MirrorProgress(DownloadProgress):
             self.line(f"note: {benchmark.name}: official prompt {name} is left out: {reason}", sys.stderr)
 
 
-def _check(options: MirrorOptions) -> MirrorFolder:
+def _check_mirror(options: MirrorOptions) -> MirrorFolder:
     if len(options.words) > 1:
         raise ConfigError("ns mirror check takes one folder.")
     place = "".join(options.words) or options.mirror or os.environ.get("NEWSKILLS_MIRROR", "")
@@ -135,12 +137,16 @@ def _check(options: MirrorOptions) -> MirrorFolder:
         raise ConfigError("Which folder?", hint="ns mirror check /data/mirror, or set NEWSKILLS_MIRROR.")
     folder = Path(place).expanduser()
     bar = ProgressBar()
-    check = check_mirror(folder, progress=lambda path, done, total: bar.draw(done / total if total else 0.0, path))
+    check = check_mirror(folder, progress=lambda path, done, total: bar.draw(done / (total or 1), path))
     for problem in check.problems:
         bar.line(f"error: {problem}", sys.stderr)
     if check.unlisted:
-        shown = ", ".join(check.unlisted[:3]) + (", …" if len(check.unlisted) > 3 else "")
-        bar.line(f"note: {len(check.unlisted)} files are not listed: {shown}", sys.stderr)
-    state = f"{len(check.problems)} differ from the manifest" if check.problems else "all are intact"
+        shown = [*check.unlisted[:3]]
+        if len(check.unlisted) > len(shown):
+            shown.append("…")
+        bar.line(f"note: {len(check.unlisted)} files are not listed: {', '.join(shown)}", sys.stderr)
+    state = "all are intact"
+    if check.problems:
+        state = f"{len(check.problems)} differ from the manifest"
     bar.line(f"{check.files} files, {check.size / 2**20:.1f} MB in {folder}: {state}")
     return MirrorFolder(folder=folder, files=check.files, size=check.size, problems=check.problems)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, DataError, NewskillsError
-from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import (
     NOT_VERIFIED,
     PreparedData,
@@ -28,7 +28,7 @@ from newskills.benchmarks.downloads.official import PROMPTS, Alternatives, lay_o
 from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.benchmarks.files.names import is_file_name
 from newskills.benchmarks.folders import data_dir
-from newskills.benchmarks.options import check_options, shown, values_of, with_options
+from newskills.benchmarks.options import check_options, help_lines, values_of, with_options
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.launch.clusters.config import ClusterConfig
@@ -39,13 +39,13 @@ from newskills.pipelines.data.downloads import DownloadProgress
 from newskills.pipelines.data.prepare_options import PrepareDataOptions
 from newskills.pipelines.data.training_sets import lay_out_all, training_sets, training_steps
 from newskills.pipelines.dry_run import Step, show_dry_run
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, target_cluster
 from newskills.pipelines.placement.mounted_benchmarks import check_names
 from newskills.pipelines.submission.groups import MAIN, job_group, main_container
 from newskills.pipelines.submission.job_command import planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.prompts.official.table import FOLDER
 from newskills.run.validation.live import check_live_sources, needs_check, outcome_lines
@@ -61,7 +61,7 @@ def run(parsed: Parsed[PrepareDataOptions]) -> int:
     return _prepare_here(parsed).code
 
 
-def result(parsed: Parsed[PrepareDataOptions]) -> list[PreparedData] | Experiment | None:
+def prepare_data(parsed: Parsed[PrepareDataOptions]) -> list[PreparedData] | Experiment | None:
     """Prepare for Python, and return the prepared benchmarks, the submitted experiment, or None for a dry run.
     Raises NewskillsError where any has failed."""
     if (cluster := target_cluster(parsed.options, parsed.given)) is not None:
@@ -89,7 +89,7 @@ def _prepare_here(parsed: Parsed[PrepareDataOptions]) -> _Preparation:
         retries=options.retries,
         parallelism=options.parallelism,
     )
-    all_names = _names(options)
+    all_names = _benchmark_names(options)
     if PROMPTS in all_names:
         _prepare_prompts(options, fetch)
     names = [name for name in all_names if name != PROMPTS]
@@ -104,24 +104,24 @@ def _prepare_named(
     options, more = parsed.options, parsed.more
     trained, names = training_sets(all_names)
     if names == [ALL]:
-        benchmarks = _everything(fetch)
+        benchmarks = _fetchable_benchmarks(fetch)
     else:
         places = BenchmarkPlaces(options.extra_benchmark_map, data_dir(options.data_dir), objects=parsed.objects)
-        expanded = [benchmark for name in names for benchmark in expand(name, places)]
+        expanded = [benchmark for name in names for benchmark in expand_benchmarks(name, places)]
         benchmarks = list({benchmark.name: benchmark for benchmark in expanded}.values())
         if twice := sorted(
             name for name, count in Counter(benchmark.name for benchmark in expanded).items() if count > 1
         ):
-            notice(f"named more than once, prepared once: {', '.join(twice)}")
+            print_note(f"named more than once, prepared once: {', '.join(twice)}")
     check_options(benchmarks, more, tuple(leaves(PrepareDataOptions)))
     chosen = [(benchmark.name, with_options(benchmark, more)) for benchmark in benchmarks]
     benchmarks = [made for _, made in chosen if made is not None]
     if left := [name for name, made in chosen if made is None]:
-        notice(f"skipped because of the given options: {', '.join(left)}")
+        print_note(f"skipped because of the given options: {', '.join(left)}")
     progress = _PrepareProgress(len(benchmarks) + len(trained))
     fetch = replace(fetch, progress=progress)
     if options.dry_run:
-        steps = [step for benchmark in benchmarks for step in _steps(benchmark, options, fetch)]
+        steps = [step for benchmark in benchmarks for step in _dry_run_steps(benchmark, options, fetch)]
         show_dry_run([*steps, *training_steps(trained, options.split, options.data_dir)])
         return _Preparation(0, [])
     code, failed, prepared_data = 0, dict[str, NewskillsError](), list[PreparedData]()
@@ -136,7 +136,7 @@ def _prepare_named(
     built = [benchmark for benchmark in benchmarks if benchmark.build is not None and "setup" in benchmark.chosen]
     for benchmark in built:
         try:
-            prepared_data += _build(benchmark, options, fetch)
+            prepared_data += _build_benchmark(benchmark, options, fetch)
         except NewskillsError as error:
             failed[benchmark.name], code = error, code or error.exit_code
             progress.line(f"error: {benchmark.name}: {error}", sys.stderr)
@@ -154,15 +154,16 @@ def _prepare_named(
         failed |= {b.name: e for b, e in zip(fetched, results, strict=True) if isinstance(e, NewskillsError)}
         done = [(b, made) for b, made in zip(fetched, results, strict=True) if isinstance(made, PreparedData)]
         prepared_data += [made for _, made in done]
-        _tell_missing_prompts([made for _, made in done])
+        _print_missing_prompts([made for _, made in done])
         for check in check_live_sources(done, data_dir(options.data_dir)):
+            kind = "difference" if check.differences else "note"
             for line in outcome_lines(check):
-                progress.line(f"{'difference' if check.differences else 'note'}: {line}", sys.stderr)
+                progress.line(f"{kind}: {line}", sys.stderr)
     total = len(trained) + len(benchmarks)
     sys.stdout.write(f"{total - len(failed)} of {total} prepared in {data_dir(options.data_dir)}\n")
     if failed and total > 1:
         sys.stderr.write(f"error: not prepared, as said above: {', '.join(failed)}.\n")
-    return _Preparation(code or (1 if failed else 0), prepared_data)
+    return _Preparation(code or int(bool(failed)), prepared_data)
 
 
 def _prepare_prompts(options: PrepareDataOptions, fetch: FetchOptions) -> None:
@@ -179,12 +180,14 @@ def _prepare_prompts(options: PrepareDataOptions, fetch: FetchOptions) -> None:
         raise DataError(f"{len(missing)} official prompts cannot be downloaded. {next(iter(missing.values()))}")
 
 
-def _tell_missing_prompts(made: Sequence[PreparedData]) -> None:
+def _print_missing_prompts(made: Sequence[PreparedData]) -> None:
     """Print one note for all benchmarks whose prompts are in newskills' own words, and why."""
     lacking = {data.benchmark: data.missing_prompts for data in made if data.missing_prompts}
     if lacking:
         why = next(iter(next(iter(lacking.values())).values()))
-        notice(f"official prompts cannot be downloaded, so newskills' own are used: {', '.join(lacking)}. {why}")
+        print_note(
+            f"official prompts cannot be downloaded, so newskills' own are used: {', '.join(lacking)}. {why}"
+        )
 
 
 def _prompt_step(alternatives: Alternatives) -> Step:
@@ -192,7 +195,7 @@ def _prompt_step(alternatives: Alternatives) -> Step:
     return "fetches", entry.page, f"the official wording of {entry.prompt}"
 
 
-def _build(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> list[PreparedData]:
+def _build_benchmark(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> list[PreparedData]:
     """Build the data of a benchmark, print where it is, and return it. Raises ConfigError, DataError."""
     assert benchmark.build is not None, "called for benchmarks that are built"
     home = data_dir(options.data_dir)
@@ -205,13 +208,13 @@ def _build(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOption
     return built
 
 
-def _everything(fetch: FetchOptions) -> list[Benchmark]:
+def _fetchable_benchmarks(fetch: FetchOptions) -> list[Benchmark]:
     """Return the benchmarks that have data to fetch; without a network, those that the mirror has. Reports what is left
     out."""
     listed = [get_benchmark(entry.name) for entry in list_benchmarks()]
     kept = [benchmark for benchmark in listed if benchmark.sources]
     if left := sorted({benchmark.name.partition(".")[0] for benchmark in listed if not benchmark.sources}):
-        notice(f"skipped, because they download nothing: {', '.join(left)}")
+        print_note(f"skipped, because they download nothing: {', '.join(left)}")
     if fetch.is_offline():
         fetcher = Fetcher(data_dir(), fetch)
         there = [
@@ -220,7 +223,7 @@ def _everything(fetch: FetchOptions) -> list[Benchmark]:
             if any(s.split == benchmark.split and in_mirror(s, fetcher) for s in benchmark.sources)
         ]
         if len(there) < len(kept):
-            notice(f"skipped, because the mirror has no data for them: {len(kept) - len(there)} benchmarks")
+            print_note(f"skipped, because the mirror has no data for them: {len(kept) - len(there)} benchmarks")
         kept = there
     return kept
 
@@ -231,7 +234,7 @@ def more_help(words: Mapping[str, list[str]]) -> str:
     for name in words["benchmarks"]:
         if name == PROMPTS or is_published(name):
             continue
-        lines = dict.fromkeys(line for benchmark in expand(name) for line in shown(benchmark))
+        lines = dict.fromkeys(line for benchmark in expand_benchmarks(name) for line in help_lines(benchmark))
         lines_of_options = lines or ("  (none beyond those above)",)
         text += "\n".join(("", f"options of {name}:", *lines_of_options, ""))
     return text
@@ -242,16 +245,13 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
     options = planned_options(parsed)
     check_names(parsed.objects)
     paths = paths_of(cluster, main_container(options), options)
-    place, mirror, extra = (
-        _data_dir_there(options, paths),
-        _mirror_there(options, paths),
-        options.extra_benchmark_map,
-    )
-    names = _names(options)
+    place, mirror = _data_dir_in_job(options, paths), _mirror_in_job(options, paths)
+    extra = options.extra_benchmark_map
+    names = _benchmark_names(options)
     if not any(
         "/" in name or is_file_name(name) or name in (ALL, PROMPTS) or is_published(name) for name in names
     ):
-        benchmarks = [benchmark for name in names for benchmark in expand(name, extra)]
+        benchmarks = [benchmark for name in names for benchmark in expand_benchmarks(name, extra)]
         check_options(benchmarks, parsed.more, tuple(leaves(PrepareDataOptions)))
     settings = {
         "data_dir": place,
@@ -260,35 +260,40 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
         "offline": options.offline,
         "parallelism": options.parallelism,
         "retries": options.retries,
-        **{name: ",".join(values_of(words)) if words else True for name, words in parsed.more.items()},
     }
+    for name, words in parsed.more.items():
+        settings[name] = ",".join(values_of(words)) if words else True
     script = PrepareDataScript(
-        [_name_there(name, options, paths) for name in names],
+        [_name_in_job(name, options, paths) for name in names],
         splits=options.split,
         settings=settings,
         installation_command=options.installation_command,
     )
     plan = Plan()
     group = job_group(script, options, gpus=options.num_gpus or 0, nodes=options.num_nodes)
-    made = tuple(f"{place}/{name}" for name in names) if place else ()
-    outputs = (place,) if place else ()
-    plan.add("prepare_data", [group], copies=options.dependent_jobs, outputs=outputs, makes=made)
+    outputs, made = [], []
+    if place:
+        outputs, made = [place], [f"{place}/{name}" for name in names]
+    plan.add("prepare_data", [group], copies=options.dependent_jobs, outputs=tuple(outputs), makes=tuple(made))
     shown = {
         "benchmarks": " ".join(names),
         "writes": place or f"the folder that {' or '.join(DATA_VARIABLES)} names there",
     }
-    shown |= {"mirror": mirror} if mirror else {}
-    return prepared(options.expname or "prepare_data", plan, cluster, options, shown)
+    if mirror:
+        shown["mirror"] = mirror
+    return prepare_submission(options.expname or "prepare_data", plan, cluster, options, shown)
 
 
-def _names(options: PrepareDataOptions) -> list[str]:
-    names = [*options.benchmarks, *([options.dataset] if options.dataset else [])]
+def _benchmark_names(options: PrepareDataOptions) -> list[str]:
+    names = list(options.benchmarks)
+    if options.dataset:
+        names.append(options.dataset)
     if not names:
         raise ConfigError("No benchmark is named. Give names, or all.", hint="See: ns list benchmarks")
     return names
 
 
-def _data_dir_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | None:
+def _data_dir_in_job(options: PrepareDataOptions, paths: ClusterPaths) -> str | None:
     """Return `--data_dir` as the job sees it; None where variables of the cluster name it. Raises ConfigError."""
     if options.data_dir:
         return paths.path_in_job(options.data_dir, "--data_dir")
@@ -296,14 +301,14 @@ def _data_dir_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | N
     if any(name in variables.plain or name in variables.secrets for name in DATA_VARIABLES):
         return None
     if paths.cluster.ssh_tunnel is None:
-        return paths.moved(str(data_dir()), "--data_dir")
+        return paths.client_path(str(data_dir()), "--data_dir")
     raise ConfigError(
         f"Which folder of cluster '{paths.cluster.name}' holds the data? Give --data_dir.",
         hint=f"Or add {DATA_VARIABLES[0]}=/FOLDER to env_vars in its config.",
     )
 
 
-def _mirror_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | None:
+def _mirror_in_job(options: PrepareDataOptions, paths: ClusterPaths) -> str | None:
     mirror = options.mirror
     if mirror is None and paths.cluster.ssh_tunnel is None and not paths.contained:
         mirror = os.environ.get("NEWSKILLS_MIRROR")
@@ -312,17 +317,17 @@ def _mirror_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | Non
     return None
 
 
-def _name_there(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> str:
+def _name_in_job(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> str:
     """Check a name, and return it as the job sees it; files with benchmarks may be on the cluster only. Raises
     UnknownNameError."""
     if "/" in name or is_file_name(name):
         return paths.path_in_job(name, "benchmark")
     if name not in (ALL, PROMPTS) and not is_published(name):
-        expand(name, options.extra_benchmark_map)
+        expand_benchmarks(name, options.extra_benchmark_map)
     return name
 
 
-def _steps(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> Iterator[Step]:
+def _dry_run_steps(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> Iterator[Step]:
     """Yield, for each split, what exists or where it would come from. Nothing is fetched and no sum is checked."""
     if benchmark.folder:
         yield "reads", benchmark.folder, f"{benchmark.name} ships with its data"
@@ -337,21 +342,23 @@ def _steps(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOption
             yield "generates", benchmark.name, split
         sources = [source for source in benchmark.sources if source.split == split]
         sources.sort(key=lambda source: not in_mirror(source, fetcher))
-        for number, source in enumerate(sources):
-            yield "or downloads" if number else "fetches", _address(source), _origin(source, fetcher)
+        verb = "fetches"
+        for source in sources:
+            yield verb, _source_address(source), _describe_origin(source, fetcher)
+            verb = "or downloads"
         yield "writes", path, ""
     yield from map(_prompt_step, prompts_of(benchmark))
 
 
-def _address(source: Source) -> str:
-    return (
-        source.path
-        or source.url
-        or (f"huggingface.co/datasets/{source.hf}" if source.hf else f"github.com/{source.github}")
-    )
+def _source_address(source: Source) -> str:
+    if source.path or source.url:
+        return source.path or source.url
+    if source.hf:
+        return f"huggingface.co/datasets/{source.hf}"
+    return f"github.com/{source.github}"
 
 
-def _origin(source: Source, fetcher: Fetcher) -> str:
+def _describe_origin(source: Source, fetcher: Fetcher) -> str:
     if in_mirror(source, fetcher):
         if source.path:
             return "on this machine"

@@ -47,20 +47,20 @@ class SimilarFile(Struct, frozen=True):
 
 
 def run(parsed: Parsed[RetrieveSimilarOptions]) -> int:
-    result(parsed)
+    retrieve_similar_problems(parsed)
     return 0
 
 
-def result(parsed: Parsed[RetrieveSimilarOptions]) -> SimilarFile | None:
+def retrieve_similar_problems(parsed: Parsed[RetrieveSimilarOptions]) -> SimilarFile | None:
     """Retrieve for Python, and return what was written, None for a dry run. Raises DataError, ConfigError."""
     options = parsed.options
-    sources, compared = _paths(options.retrieve_from), _paths(options.compare_to)
+    sources, compared = _existing_files(options.retrieve_from), _existing_files(options.compare_to)
     output = Path(options.output_file)
     if options.dry_run:
         steps = [("reads", path, options.retrieve_key) for path in (*sources, *compared)]
         show_dry_run([*steps, ("writes", output, f"top {options.top_k}")])
         return None
-    index_of = SimilarTexts if options.model is None else _by_meaning(options.model, options.batch_size)
+    index_of = SimilarTexts if options.model is None else _index_by_meaning(options.model, options.batch_size)
     rows = retrieve_similar(sources, compared, key=options.retrieve_key, top_k=options.top_k, index_of=index_of)
     output.parent.mkdir(parents=True, exist_ok=True)
     count = write_rows(output, rows)
@@ -68,13 +68,13 @@ def result(parsed: Parsed[RetrieveSimilarOptions]) -> SimilarFile | None:
     return SimilarFile(output, count)
 
 
-def _by_meaning(model: str, batch: int) -> Callable[[Iterable[str]], TextIndex]:
+def _index_by_meaning(model: str, batch: int) -> Callable[[Iterable[str]], TextIndex]:
     """Return a function that indexes texts by meaning. Raises ConfigError where the library is missing."""
     embed = partial(Embedder(model, option="--model"), batch=batch)
     return partial(SimilarMeanings, embed=embed)
 
 
-def _paths(texts: list[str]) -> list[Path]:
+def _existing_files(texts: list[str]) -> list[Path]:
     """Return the files that are named. Raises DataError for a file that is not there."""
     paths = [Path(name.strip()).expanduser() for text in texts for name in text.split(",") if name.strip()]
     for path in paths:

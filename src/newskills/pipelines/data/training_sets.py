@@ -19,7 +19,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows, write_json, write_rows
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.readers import RawRow, read_source
-from newskills.benchmarks.downloads.sources import opened
+from newskills.benchmarks.downloads.sources import open_source
 from newskills.benchmarks.folders import data_dir
 from newskills.pipelines.dry_run import Step
 from newskills.train.data.published import Schema, is_published, schema_of
@@ -61,10 +61,13 @@ def split_of(schema: Schema, split: str | None) -> str:
 
 def training_sets(names: Iterable[str]) -> tuple[list[Schema], list[str]]:
     """Return (published training sets among `names`, the other names)."""
-    all_names = list(names)
-    return [schema_of(name) for name in all_names if is_published(name)], [
-        n for n in all_names if not is_published(n)
-    ]
+    schemas, others = [], []
+    for name in names:
+        if is_published(name):
+            schemas.append(schema_of(name))
+        else:
+            others.append(name)
+    return schemas, others
 
 
 def training_steps(sets: Iterable[Schema], splits: Sequence[str], place: str | None) -> Iterator[Step]:
@@ -94,11 +97,11 @@ def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) 
     another form."""
     path = split_file(schema, split, place)
     record = path.with_name(f"{path.name}.meta.json")
-    if (existing := _known(path, record)) is not None:
+    if (existing := _matching_record(path, record)) is not None:
         return path, existing
     tally: Counter[str] = Counter()
-    with opened(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as download:
-        rows = write_rows(path, _mapped(schema, download.rows(), tally))
+    with open_source(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as download:
+        rows = write_rows(path, _map_rows(schema, download.rows(), tally))
         laid = SplitRecord(
             dataset=schema.name,
             split=split,
@@ -127,7 +130,9 @@ def rows_of_file(path: Path) -> Iterator[Row]:
 
     Raises DataError, ConfigError.
     """
-    suffix = path.with_suffix("").suffix if path.suffix in COMPRESSED_SUFFIXES else path.suffix
+    suffix = path.suffix
+    if suffix in COMPRESSED_SUFFIXES:
+        suffix = path.with_suffix("").suffix
     if suffix not in FORMATS:
         raise ConfigError(
             f"{path}: expected a file that ends in {', '.join(FORMATS)}, optionally with .gz or .zst."
@@ -137,7 +142,7 @@ def rows_of_file(path: Path) -> Iterator[Row]:
     return read_rows(path)
 
 
-def _known(path: Path, record: Path) -> SplitRecord | None:
+def _matching_record(path: Path, record: Path) -> SplitRecord | None:
     """Return the record, if the file is the one it was written for, else None."""
     try:
         laid = msgspec.json.decode(record.read_bytes(), type=SplitRecord)
@@ -149,7 +154,7 @@ def _known(path: Path, record: Path) -> SplitRecord | None:
     return None
 
 
-def _mapped(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:
+def _map_rows(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:
     for row, where in raw:
         mapped = schema.mapped(row, partial(str, where))
         if mapped is None:

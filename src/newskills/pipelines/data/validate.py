@@ -13,7 +13,7 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.store import atomic_write
 from newskills.base.tables import print_table
-from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import split_folder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
@@ -22,8 +22,8 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.data.downloads import ProgressBar
 from newskills.pipelines.data.validate_options import ValidateOptions
 from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.notices import notice
-from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, validate
+from newskills.pipelines.notices import print_note
+from newskills.run.validation.checks import KINDS, ReplyShare, Validation, ValidationSampling, check_benchmarks
 
 ALL = "all"
 
@@ -31,16 +31,16 @@ ALL = "all"
 def run(parsed: Parsed[ValidateOptions]) -> int:
     """Run the command; return 1 where a benchmark has a problem; one that lacks a package is left out. Raises
     NewskillsError."""
-    return int(any(validation.problems for validation in result(parsed) or ()))
+    return int(any(validation.problems for validation in validate_benchmarks(parsed) or ()))
 
 
-def result(parsed: Parsed[ValidateOptions]) -> list[Validation] | None:
+def validate_benchmarks(parsed: Parsed[ValidateOptions]) -> list[Validation] | None:
     """Validate for Python, and return what is wrong with each benchmark, in its `problems`; None for a dry run.
     Raises NewskillsError."""
     options = parsed.options
     fetch = FetchOptions(mirror=options.mirror or "", offline=options.offline)
     root = data_dir(options.data_dir)
-    benchmarks = _chosen(parsed, fetch, root)
+    benchmarks = _chosen_benchmarks(parsed, fetch, root)
     if options.dry_run:
         show_dry_run(("checks", benchmark.name, str(split_folder(benchmark, root))) for benchmark in benchmarks)
         return None
@@ -48,14 +48,14 @@ def result(parsed: Parsed[ValidateOptions]) -> list[Validation] | None:
     validations: list[Validation] = []
     sampling = ValidationSampling(data_dir=root, fetch=fetch, settings=parsed.overrides)
     most = options.max_samples
-    for validation in validate(
-        benchmarks, sampling if most is None else replace(sampling, graded=most, executed=most)
-    ):
+    if most is not None:
+        sampling = replace(sampling, graded=most, executed=most)
+    for validation in check_benchmarks(benchmarks, sampling):
         validations.append(validation)
         bar.draw(len(validations) / len(benchmarks), validation.benchmark)
     bar.line("")
-    print_table(list(map(_line, validations)), ("benchmark", "rows", "tried", *KINDS, ""))
-    for text, names in _notes(validations).items():
+    print_table(list(map(_validation_cells, validations)), ("benchmark", "rows", "tried", *KINDS, ""))
+    for text, names in _group_notes(validations).items():
         sys.stderr.write(f"note: {names}: {text}\n")
     for validation in validations:
         for problem in validation.problems:
@@ -65,27 +65,33 @@ def result(parsed: Parsed[ValidateOptions]) -> list[Validation] | None:
             file.write(msgspec.json.format(msgspec.json.encode(validations), indent=1) + b"\n")
     wrong = sum(bool(validation.problems) for validation in validations)
     left = sum(bool(validation.left_out) for validation in validations if not validation.problems)
-    more = f", {left} left out for want of packages" if left else ""
+    more = ""
+    if left:
+        more = f", {left} left out for want of packages"
     sys.stdout.write(f"\n{len(validations) - wrong - left} of {len(validations)} benchmarks pass{more}\n")
     return validations
 
 
-def _chosen(parsed: Parsed[ValidateOptions], fetch: FetchOptions, root: Path) -> list[Benchmark]:
+def _chosen_benchmarks(parsed: Parsed[ValidateOptions], fetch: FetchOptions, root: Path) -> list[Benchmark]:
     """Return the benchmarks that the options choose. Raises ConfigError, UnknownNameError."""
     options = parsed.options
     if options.benchmarks == [ALL] or (options.category and not options.benchmarks):
-        return _all(options.category, fetch, root)
+        return _available_benchmarks(options.category, fetch, root)
     if options.category:
         raise ConfigError("--category selects among all benchmarks: do not give names with it.")
     if not options.benchmarks:
         raise ConfigError("No benchmark is named. Give names, or all.", hint="See: ns list benchmarks")
     places = BenchmarkPlaces(options.extra_benchmark_map, root, objects=parsed.objects)
     return list(
-        {benchmark.name: benchmark for name in options.benchmarks for benchmark in expand(name, places)}.values()
+        {
+            benchmark.name: benchmark
+            for name in options.benchmarks
+            for benchmark in expand_benchmarks(name, places)
+        }.values()
     )
 
 
-def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmark]:
+def _available_benchmarks(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmark]:
     """Return the benchmarks whose rows are here or in the mirror. Says how many are left out."""
     fetcher = Fetcher(root / ".downloads", fetch)
 
@@ -98,23 +104,27 @@ def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmar
     listed = [get_benchmark(entry.name) for name in categories for entry in list_benchmarks(name)]
     prepared = [benchmark for benchmark in listed if there(benchmark)]
     if left := len(listed) - len(prepared):
-        notice(f"skipped, because their rows are neither on this machine nor in a mirror: {left} benchmarks")
+        print_note(f"skipped, because their rows are neither on this machine nor in a mirror: {left} benchmarks")
     return prepared
 
 
-def _line(validation: Validation) -> tuple[str, ...]:
-    shares = (validation.shares.get(kind) for kind in KINDS)
-    cells = ("-" if share is None or not share.of else f"{100 * share.right / share.of:.4g}" for share in shares)
+def _validation_cells(validation: Validation) -> tuple[str, ...]:
     return (
         validation.benchmark,
         str(validation.rows),
         str(validation.sampled),
-        *cells,
-        _outcome(validation),
+        *(_format_share(validation.shares.get(kind)) for kind in KINDS),
+        _outcome_text(validation),
     )
 
 
-def _outcome(validation: Validation) -> str:
+def _format_share(share: ReplyShare | None) -> str:
+    if share is None or not share.of:
+        return "-"
+    return f"{100 * share.right / share.of:.4g}"
+
+
+def _outcome_text(validation: Validation) -> str:
     if validation.problems:
         return "wrong"
     if validation.left_out:
@@ -122,7 +132,7 @@ def _outcome(validation: Validation) -> str:
     return "ok"
 
 
-def _notes(validations: list[Validation]) -> dict[str, str]:
+def _group_notes(validations: list[Validation]) -> dict[str, str]:
     """Group notes: text → the benchmarks to which it applies, in one line."""
     names: dict[str, list[str]] = {}
     for validation in validations:

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.base.store import encode_line, read_rows
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import WorkOptions
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, describe_judges, evaluate, plan_evaluation
-from newskills.run.judging.generation import LOGS_FOLDER, UNIT_PREFIX, judge
+from newskills.run.judging.generation import LOGS_FOLDER, UNIT_PREFIX, judge_answers
 from newskills.run.planning.plan import BenchmarkRun, PlannedUnit
 from newskills.run.planning.spec import RunSpec, Unit
 from newskills.run.planning.until import StopPlan, parse_until, random_order
@@ -47,11 +47,11 @@ def probe_answers(plan: EvaluationPlan, runs: Sequence[BenchmarkRun], options: W
             summarize=False,
         )
     )
-    probe = replace(probe, answers=[_at_once(piece) for piece in probe.answers], judgements=[])
+    probe = replace(probe, answers=[_without_batches(piece) for piece in probe.answers], judgements=[])
     check_sandbox(options, probe.answers)
     names = ", ".join(run.name for run in runs)
-    notice(f"at most {PROBES} problems of {names} are asked, in {spec.output_dir}")
-    outcome = evaluate(probe, say=notice)
+    print_note(f"at most {PROBES} problems of {names} are asked, in {spec.output_dir}")
+    outcome = evaluate(probe, say=print_note)
     if outcome.exit_code:
         raise NewskillsError(outcome.message)
 
@@ -63,14 +63,14 @@ def probe_judges(plan: EvaluationPlan, names: Sequence[str]) -> None:
         name: next(piece for piece in plan.judgements if piece.unit.name == f"{UNIT_PREFIX}{name}")
         for name in names
     }
-    pieces = [_at_once(_with_few_rows(piece, spec)) for piece in firsts.values()]
-    notice(f"at most {PROBES} answers to {', '.join(names)} are judged")
+    pieces = [_without_batches(_with_few_rows(piece, spec)) for piece in firsts.values()]
+    print_note(f"at most {PROBES} answers to {', '.join(names)} are judged")
     answers = [piece.unit for piece in plan.answers]
     judges = {name: spec.judges[name] for name in names}
     beside = describe_judges(spec.runs, answers, [piece.unit for piece in pieces])
     logs = str(Path(spec.log_dir) / LOGS_FOLDER)
     common = RunSpec(units=(), output_dir=logs, log_dir=logs, resume_with=spec.resume_with, beside=beside)
-    result = judge(judges, pieces, common, complete=False)
+    result = judge_answers(judges, pieces, common, complete=False)
     if result.exit_code:
         raise NewskillsError(result.message)
     for piece in pieces:
@@ -86,7 +86,7 @@ def _stop_plan(plan: EvaluationPlan, run: BenchmarkRun) -> StopPlan:
     return StopPlan(rule=parse_until(f"rows={max(1, min(PROBES, rows))}"), metric="generic")
 
 
-def _at_once(piece: PlannedUnit) -> PlannedUnit:
+def _without_batches(piece: PlannedUnit) -> PlannedUnit:
     config = piece.unit.config
     return replace(
         piece, unit=replace(piece.unit, config=replace(config, server=replace(config.server, batch_api=False)))

@@ -18,7 +18,13 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import DryRun, doc
-from newskills.run.harnesses.critpt import SERVICE_URL, CritPtService, service_accuracy, service_batch, submit
+from newskills.run.harnesses.critpt import (
+    SERVICE_URL,
+    CritPtService,
+    service_accuracy,
+    service_batch,
+    submit_batch,
+)
 
 
 class CritptOptions(Struct, frozen=True, kw_only=True):
@@ -45,7 +51,7 @@ class CritPtFile(Struct, frozen=True, kw_only=True):
     accuracy: Number | None = None
 
 
-def result(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
+def export_or_submit_batch(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
     """Write the batch, or send it and write the answer; return the file, None for a dry run.
 
     Raises ConfigError where a verdict would be overwritten, DataError (rows), ModelError (service).
@@ -53,8 +59,10 @@ def result(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
     options = parsed.options
     source, target = Path(options.input_file), Path(options.output_file)
     if options.dry_run:
-        sends = [("sends", options.api_url, "70 functions")] if options.action == "submit" else []
-        show_dry_run([("reads", source, ""), *sends, ("writes", target, "")])
+        steps = [("reads", str(source), ""), ("writes", str(target), "")]
+        if options.action == "submit":
+            steps.insert(1, ("sends", options.api_url, "70 functions"))
+        show_dry_run(steps)
         return None
     body = service_batch(
         read_rows(source), options.model_name, read_json(options.generation_config, "--generation_config")
@@ -68,7 +76,7 @@ def result(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
             f"{target} already exists; the service accepts ten batches a day.", hint="Give another --output_file."
         )
     service = CritPtService(url=options.api_url, timeout=options.request_timeout)
-    answer = aio.run(lambda: submit(body, service, dict(os.environ)))
+    answer = aio.run(lambda: submit_batch(body, service, dict(os.environ)))
     write_json(target, answer)
     number = service_accuracy(answer)
     lost = f", {number.unscored} unscored by the service" if number.unscored else ""

@@ -31,11 +31,13 @@ def with_until(spec: EvaluationSpec, options: EvalOptions, *, elsewhere: bool) -
         )
     if spec.sequential:
         raise ConfigError("--until asks all seeds of a problem together; leave out --single_node_mode=sequential.")
-    baselines = _baselines(rule, spec.runs) if rule.against else {}
+    baselines = {}
+    if rule.against:
+        baselines = _read_baselines(rule, spec.runs)
     return replace(spec, until=stop_plans(spec, rule, baselines))
 
 
-def _baselines(rule: UntilRule, runs: Sequence[BenchmarkRun]) -> dict[str, Mapping[str, float]]:
+def _read_baselines(rule: UntilRule, runs: Sequence[BenchmarkRun]) -> dict[str, Mapping[str, float]]:
     """Return benchmark → problem → mean score over its samples in the other run (0-1)."""
     other = read_run(Path(rule.against), rule.against, [run.name for run in runs])
     baselines: dict[str, Mapping[str, float]] = {}

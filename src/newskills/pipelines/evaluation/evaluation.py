@@ -12,9 +12,9 @@ from msgspec.structs import asdict
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.records import Cause, Number, Outcome, Report, Row
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.run.evaluate import EvaluationOutcome
-from newskills.run.reporting.tables import NO_ANSWER, render
+from newskills.run.reporting.tables import NO_ANSWER, render_tables
 
 if TYPE_CHECKING:
     from newskills.view.samples import SelectedSample
@@ -45,7 +45,7 @@ class Evaluation(EvaluationOutcome, kw_only=True):
 
     def table(self, width: int | None = None) -> str:
         """Return the tables of all benchmarks as text; `width`: what is wider goes into further blocks."""
-        return render(self.reports, self.accept_lost / 100, width)
+        return render_tables(self.reports, self.accept_lost / 100, width)
 
     def rows(self) -> list[Row]:
         """Return all scores as rows for a data frame: benchmark, mode, score, value, low, high, n, unscored, method."""
@@ -81,7 +81,7 @@ class Evaluation(EvaluationOutcome, kw_only=True):
         notes: list[str] = []
         samples = list(islice(select(self.output_dir, selection, notes), number))
         for note in notes:
-            notice(note)
+            print_note(note)
         return samples
 
     def __str__(self) -> str:

@@ -25,15 +25,15 @@ from newskills.launch.scripts.script import Context
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.evaluation.judges import JudgePlan
 from newskills.pipelines.evaluation.options import EvalOptions
-from newskills.pipelines.evaluation.specification import SUMMARY, specification_of
+from newskills.pipelines.evaluation.specification import SUMMARY, evaluation_spec_and_judges
 from newskills.pipelines.models import choose_model
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.pages import dry_run, show_explained
-from newskills.pipelines.placement.cluster import ClusterPaths, hardware, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware_of, paths_of
 from newskills.pipelines.submission.groups import OWN_CONTAINER, main_container
-from newskills.pipelines.submission.plan import Plan, job_name, unique
+from newskills.pipelines.submission.plan import Plan, job_name, unique_jobs
 from newskills.pipelines.submission.plan_view import settings_of
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills.pipelines.units.checks import (
     check_addresses,
     check_inputs,
@@ -42,7 +42,7 @@ from newskills.pipelines.units.checks import (
     with_code,
     with_inputs,
 )
-from newskills.pipelines.units.jobs import UnitJobs, parts_of, unfinished
+from newskills.pipelines.units.jobs import UnitJobs, parts_of, unfinished_units
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import (
     EvaluationPlan,
@@ -88,7 +88,7 @@ def prepare(parsed: Parsed[EvalOptions], cluster: ClusterConfig) -> PreparedSubm
     """Resolve and check everything; return None where nothing is left to do. Raises NewskillsError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
-    spec, judges = specification_of(parsed, paths)
+    spec, judges = evaluation_spec_and_judges(parsed, paths)
     planned = check_plan(options, spec)
     if parsed.explain:
         show_explained(planned.units)
@@ -98,9 +98,9 @@ def prepare(parsed: Parsed[EvalOptions], cluster: ClusterConfig) -> PreparedSubm
     plan = Plan()
     part = add_evaluation(parsed, planned, judges, paths, plan)
     if not plan.jobs:
-        notice(f"nothing to do: all results are already in {spec.output_dir}")
+        print_note(f"nothing to do: all results are already in {spec.output_dir}")
         return None
-    return prepared(options.expname or "eval", plan, cluster, parsed.options, part.shown)
+    return prepare_submission(options.expname or "eval", plan, cluster, parsed.options, part.shown)
 
 
 def check_plan(options: EvalOptions, spec: EvaluationSpec) -> EvaluationPlan:
@@ -125,9 +125,9 @@ def add_evaluation(
     units = with_inputs([piece.unit for piece in evaluation.answers], paths, plan, shell)
     prompts_by_name = {f"{UNIT_PREFIX}{unit.name}": unit.config.official_prompts for unit in units}
     judging = [_with_prompts(unit, prompts_by_name[unit.name]) for unit in judging]
-    left, unjudged = (
-        (some if options.rerun_done else unfinished(some, paths, shell)) for some in (units, judging)
-    )
+    left, unjudged = units, judging
+    if not options.rerun_done:
+        left, unjudged = unfinished_units(units, paths, shell), unfinished_units(judging, paths, shell)
     choice = choose_model(options, parsed.overrides, elsewhere=True)
     host = choice.host
     if left:
@@ -146,22 +146,22 @@ def add_evaluation(
         parts=parts_of(options, cluster),
         name="eval",
     )
-    jobs = shared.add(with_code(left, paths), plan) if left else {}
+    jobs: dict[Path, list[JobDict]] = {}
+    if left:
+        jobs |= shared.add(with_code(left, paths), plan)
     if unjudged:
         beside = describe_judges(spec.runs, units, unjudged)
         theirs = _run_spec(spec, options, beside, logs=LOGS_FOLDER)
-        jobs |= _judges(unjudged, judges, msgspec.structs.replace(shared, spec=theirs, makers=jobs), plan)
+        jobs |= _add_judges(unjudged, judges, msgspec.structs.replace(shared, spec=theirs, makers=jobs), plan)
     counted = [unit for unit in units if unit.name not in judges] + judging
-    last = unique([job for made in jobs.values() for job in made])
+    last = unique_jobs([job for made in jobs.values() for job in made])
     if spec.summarize and not spec.chunk_ids:
-        last = _summaries(parsed, spec, counted, jobs, plan, _ExistingFiles(paths, shell))
-    shown = {
-        "units": f"{len(left)} to do of {len(units)}",
-        **({"judged": f"{len(unjudged)} to do of {len(judging)}, by {_models(judging)}"} if judging else {}),
-        "output": str(spec.output_dir),
-        **settings_of(evaluation.answers[0].resolved),
-    }
-    return PlannedEvaluation(last=last, outputs=_merged(counted), shown=shown)
+        last = _add_summaries(parsed, spec, counted, jobs, plan, _ExistingFiles(paths, shell))
+    shown: dict[str, Any] = {"units": f"{len(left)} to do of {len(units)}"}
+    if judging:
+        shown["judged"] = f"{len(unjudged)} to do of {len(judging)}, by {_judge_names(judging)}"
+    shown |= {"output": str(spec.output_dir), **settings_of(evaluation.answers[0].resolved)}
+    return PlannedEvaluation(last=last, outputs=_merged_outputs(counted), shown=shown)
 
 
 def _with_prompts(unit: Unit, folder: str) -> Unit:
@@ -170,7 +170,7 @@ def _with_prompts(unit: Unit, folder: str) -> Unit:
     return msgspec.structs.replace(unit, config=config)
 
 
-def _judges(
+def _add_judges(
     units: Sequence[Unit], judges: Mapping[str, JudgePlan], shared: UnitJobs, plan: Plan
 ) -> dict[Path, list[JobDict]]:
     """Add, for each benchmark that is judged, jobs after those of its answers; `shared`: all but model and
@@ -196,7 +196,7 @@ def _judges(
     return jobs
 
 
-def _models(units: Sequence[Unit]) -> str:
+def _judge_names(units: Sequence[Unit]) -> str:
     return ", ".join(dict.fromkeys(str(unit.config.server.model) for unit in units))
 
 
@@ -232,11 +232,11 @@ class _ExistingFiles:
     def __init__(self, paths: ClusterPaths, shell: Shell) -> None:
         self.paths, self.shell = paths, shell
 
-    def there(self, files: Sequence[Path]) -> list[bool]:
-        return self.shell.exists([self.paths.host(str(file)) for file in files])
+    def exist(self, files: Sequence[Path]) -> list[bool]:
+        return self.shell.exists([self.paths.host_path(str(file)) for file in files])
 
 
-def _summaries(
+def _add_summaries(
     parsed: Parsed[EvalOptions],
     spec: EvaluationSpec,
     units: Sequence[Unit],
@@ -252,29 +252,29 @@ def _summaries(
     summaries: list[JobDict] = []
     folders = {run.name: spec.output_dir / RESULTS_FOLDER / Path(*run.name.split(".")) for run in spec.runs}
     files = [folders[run.name] / METRICS for run in spec.runs] + [spec.output_dir / METRICS]
-    *done, all_done = looks.there(files)
+    *done, all_done = looks.exist(files)
     several = len(spec.runs) > 1
     for run, there in zip(spec.runs, done, strict=True):
-        outputs = _merged([unit for unit in units if unit.name in (run.name, f"{UNIT_PREFIX}{run.name}")])
+        outputs = _merged_outputs([unit for unit in units if unit.name in (run.name, f"{UNIT_PREFIX}{run.name}")])
         needs = [job for output in outputs for job in jobs.get(output, ())]
         if several and (needs or not there):
             words = [*_metric_words(options, run), f"--save_metrics_path={folders[run.name] / METRICS}"]
-            job = _summary(f"summarize-{run.name}", options, spec, [run.name], words, outputs)
+            job = _summary_job(f"summarize-{run.name}", options, spec, [run.name], words, outputs)
             made = (str(folders[run.name] / METRICS),)
-            summaries.append(plan.add(*job, unique(needs), outputs=(str(spec.output_dir),), makes=made))
+            summaries.append(plan.add(*job, unique_jobs(needs), outputs=(str(spec.output_dir),), makes=made))
         elif not several:
             summaries += needs
     if summaries or not all_done:
         words = _metric_words(options, None if several else spec.runs[0])
         words += _group_words(spec, looks.paths)
         words += _tracking_words(options)
-        job = _summary("summarize", options, spec, list(folders), words, _merged(units))
+        job = _summary_job("summarize", options, spec, list(folders), words, _merged_outputs(units))
         made = (str(spec.output_dir / METRICS),)
-        return [plan.add(*job, unique(summaries), outputs=(str(spec.output_dir),), makes=made)]
+        return [plan.add(*job, unique_jobs(summaries), outputs=(str(spec.output_dir),), makes=made)]
     return []
 
 
-def _summary(
+def _summary_job(
     name: str,
     options: EvalOptions,
     spec: EvaluationSpec,
@@ -300,8 +300,10 @@ def _summary(
 def summary_hardware(options: EvalOptions) -> HardwareConfig:
     """Return the hardware of jobs that only make tables."""
     if not options.summarize_sbatch_kwargs:
-        return hardware(options)
-    return hardware(options, sbatch_kwargs=read_json(options.summarize_sbatch_kwargs, "--summarize_sbatch_kwargs"))
+        return hardware_of(options)
+    return hardware_of(
+        options, sbatch_kwargs=read_json(options.summarize_sbatch_kwargs, "--summarize_sbatch_kwargs")
+    )
 
 
 def _metric_words(options: EvalOptions, run: BenchmarkRun | None) -> list[str]:
@@ -324,7 +326,7 @@ def _metric_words(options: EvalOptions, run: BenchmarkRun | None) -> list[str]:
 def _group_words(spec: EvaluationSpec, paths: ClusterPaths) -> list[str]:
     """Return the options that tell a job where the formulas of the user's own groups are."""
     places = dict.fromkeys(run.group_at for run in spec.runs if run.group is not None and run.group.score)
-    folders = [paths.code(place) for place in places if place]
+    folders = [paths.code_in_job(place) for place in places if place]
     if folders:
         return [f"--group={','.join(folders)}"]
     return []
@@ -339,6 +341,6 @@ def _tracking_words(options: EvalOptions) -> list[str]:
     return words
 
 
-def _merged(units: Sequence[Unit]) -> list[Path]:
+def _merged_outputs(units: Sequence[Unit]) -> list[Path]:
     """Return the merged output files, which users see."""
     return list(dict.fromkeys(unit.merged for unit in units))

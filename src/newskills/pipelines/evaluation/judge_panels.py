@@ -12,7 +12,7 @@ from newskills.base.errors import ConfigError
 from newskills.graders.judges.verdict import VerdictConfig
 from newskills.pipelines.evaluation.judge_options import JudgeOptions
 from newskills.pipelines.models import ROLE
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.run.planning.config import JUDGES
 from newskills.solve.chat import MAIN
 from newskills.solve.judges.panel import VerdictForm
@@ -34,7 +34,7 @@ def panel_names(options: JudgeOptions) -> list[str]:
 
     Raises ConfigError where a judge is named twice.
     """
-    names = split_list([options.judge_model] if options.judge_model else [])
+    names = split_list([options.judge_model or ""])
     if len(names) < 2:
         return []
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -47,7 +47,7 @@ def panel_names(options: JudgeOptions) -> list[str]:
             f"--judge_model: {', '.join(options.model)} would judge its own answers.",
             hint="Name two judges besides the model under test, or a single one.",
         )
-    notice(f"{', '.join(options.model)} does not judge its own answers: the panel is {', '.join(others)}")
+    print_note(f"{', '.join(options.model)} does not judge its own answers: the panel is {', '.join(others)}")
     return others
 
 
@@ -56,7 +56,7 @@ def split_list(values: Sequence[str]) -> list[str]:
     return [part.strip() for value in values for part in str(value).split(",") if part.strip()]
 
 
-def panel(judge: Judge, names: Sequence[str]) -> Judge:
+def panel_judge(judge: Judge, names: Sequence[str]) -> Judge:
     """Return the judge that asks all of `names`, in the order of their models' roles. Raises ConfigError where their
     verdicts cannot be combined."""
     if judge.kind not in KINDS or judge.grader not in FORMS:

@@ -23,10 +23,10 @@ from newskills.metrics import make_metric
 from newskills.models.serving import ServeSpec
 from newskills.pipelines.arguments import prompt_layer, read_json, user_layer
 from newskills.pipelines.evaluation.judge_options import JudgeOptions
-from newskills.pipelines.evaluation.judge_panels import panel, panel_names, split_list
+from newskills.pipelines.evaluation.judge_panels import panel_judge, panel_names, split_list
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.models import choose_models, hosting_of
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import WorkOptions
 from newskills.prompts.official.table import PromptSource
 from newskills.run.judging.generation import LOGS_FOLDER, JudgeSettings
@@ -87,14 +87,14 @@ def judge_plans(
     Raises ConfigError: no judge is named for a benchmark that needs one, or it is of a kind that is not there.
     """
     kwargs = _pipeline_kwargs(options)
-    kind = _kind(options, kwargs)
+    kind = _judge_kind(options, kwargs)
     chosen = {run.name: judge for run in runs if (judge := _judge_of(run, options, kind)) is not None}
     if not chosen:
-        _say_idle(options)
+        _print_unused_options(options)
         return {}
     shared = {name: value for name, value in keys.items() if name in _SHARED}
-    overrides = {**shared, **_overrides(options)}
-    unnamed = [name for name, judge in chosen.items() if not _named(judge, options, kwargs, overrides)]
+    overrides = {**shared, **_extra_judge_overrides(options)}
+    unnamed = [name for name, judge in chosen.items() if not _is_judge_named(judge, options, kwargs, overrides)]
     if unnamed:
         raise ConfigError(
             f"{', '.join(unnamed)}: a model judges the answers, but no judge is named. Give --judge_model and "
@@ -103,7 +103,7 @@ def judge_plans(
             hint="For example: --judge_model=gpt-4.1 --judge_server_type=openai",
         )
     return {
-        name: _plan(
+        name: _plan_judge(
             judge,
             _judge_options(judge, options, kwargs),
             overrides,
@@ -115,7 +115,7 @@ def judge_plans(
     }
 
 
-def _plan(
+def _plan_judge(
     judge: Judge,
     options: WorkOptions,
     overrides: Mapping[str, Text],
@@ -127,9 +127,9 @@ def _plan(
     try:
         choice = choose_models(options, overrides, elsewhere=elsewhere)
     except ConfigError as error:
-        raise _about_judge(error) from error
+        raise _judge_error(error) from error
     if len(options.model) > 1:
-        judge = panel(judge, options.model)
+        judge = panel_judge(judge, options.model)
     if judge.model in (*options.model, overrides.get("server.model")):
         judge = replace(judge, defaults={**judge.defaults, **judge.model_defaults})
     layers = [
@@ -137,7 +137,9 @@ def _plan(
         *prompt_layer(source),
         replace(user_layer(overrides), source="--extra_judge_args"),
     ]
-    hosting = None if elsewhere else hosting_of(choice, options, logs / LOGS_FOLDER)
+    hosting = None
+    if not elsewhere:
+        hosting = hosting_of(choice, options, logs / LOGS_FOLDER)
     judging = JudgeSettings(judge=judge, layers=layers, hosting=hosting)
     return JudgePlan(judging=judging, options=options, host=choice.host, more=choice.more)
 
@@ -145,35 +147,37 @@ def _plan(
 def _judge_of(run: BenchmarkRun, options: EvalOptions, kind: str | None) -> Judge | None:
     judge = run.benchmark.judge
     if kind in MEASURES:
-        return _measured(run, options, MEASURES[kind])
+        return _trained_judge(run, options, MEASURES[kind])
     if judge is None and options.judge_all:
         metric = make_metric(options.metric_type or run.benchmark.metric)
         if USUAL.generation_key not in metric.fields:
-            notice(f"{run.name} is not judged: its metric does not use a judge")
+            print_note(f"{run.name} is not judged: its metric does not use a judge")
             return None
         judge = USUAL
     if judge is None or kind is None:
         return judge
     if kind in (OWN, STEP):
-        return _own(judge, options, kind)
+        return _user_judge(judge, options, kind)
     if judge.kind in EITHER:
         return replace(judge, kind=kind)
     return judge
 
 
-def _measured(run: BenchmarkRun, options: EvalOptions, judge: Judge) -> Judge | None:
+def _trained_judge(run: BenchmarkRun, options: EvalOptions, judge: Judge) -> Judge | None:
     """Return `judge` where the benchmark has what it measures, else the benchmark's own judge."""
-    knows = make_metric(options.metric_type or run.benchmark.metric).fields
-    fits = "comet" in knows if judge.kind == "comet" else run.benchmark.grader == "multichoice"
-    if not fits:
-        what = "translations" if judge.kind == "comet" else "choices"
-        notice(f"{run.name} is not judged by {judge.kind}: it has no {what}")
+    if judge.kind == "comet":
+        what = "translations"
+        fits = "comet" in make_metric(options.metric_type or run.benchmark.metric).fields
+    else:
+        what = "choices"
+        fits = run.benchmark.grader == "multichoice"
     if fits:
         return judge
+    print_note(f"{run.name} is not judged by {judge.kind}: it has no {what}")
     return run.benchmark.judge
 
 
-def _own(judge: Judge, options: EvalOptions, kind: str) -> Judge:
+def _user_judge(judge: Judge, options: EvalOptions, kind: str) -> Judge:
     """Return the benchmark's judge with the user's solver, or with a function in place of a model."""
     if kind == OWN:
         where, _, maker = str(options.judge_generation_module).partition("::")
@@ -182,15 +186,15 @@ def _own(judge: Judge, options: EvalOptions, kind: str) -> Judge:
     return replace(judge, kind=STEP, prompt=REPLY, model=str(options.judge_step_fn), server_type=STEP)
 
 
-def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
+def _judge_kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
     """Return the kind of judge that the user wants; None: the benchmark's own. Raises ConfigError."""
     named = [name for name in ("judge_generation_module", "judge_step_fn") if getattr(options, name)]
     if len(named) > 1 or (named and (options.judge_type or options.judge_generation_type)):
         raise ConfigError(f"--{named[0]} already sets how to judge; leave out the other options that set it.")
     if options.judge_generation_module:
-        return _program(options.judge_generation_module)
+        return _module_kind(options.judge_generation_module)
     if options.judge_step_fn:
-        return _step(options.judge_step_fn, options.judge_model)
+        return _step_kind(options.judge_step_fn, options.judge_model)
     kind = options.judge_type or options.judge_generation_type or kwargs.get(KIND)
     if kind in ("arena", "turns", "rubric"):
         raise ConfigError(
@@ -204,7 +208,7 @@ def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
     return kind
 
 
-def _program(module: str) -> str:
+def _module_kind(module: str) -> str:
     """Return the kind of judge of a module: one of NeMo-Skills', or the user's own. Raises ConfigError."""
     solver = solver_of_module(module)
     if solver is None:
@@ -216,7 +220,7 @@ def _program(module: str) -> str:
     return kind
 
 
-def _step(name: str, model: str | None) -> str:
+def _step_kind(name: str, model: str | None) -> str:
     """Return the kind of judge of a step: one that NeMo-Skills comes with, or a function of the user's. Raises
     ConfigError."""
     if "::" not in name:
@@ -236,15 +240,16 @@ def _step(name: str, model: str | None) -> str:
 def _pipeline_kwargs(options: JudgeOptions) -> dict[str, Any]:
     """Return the values of `--judge_pipeline_kwargs`, checked. Raises ConfigError, UnknownNameError."""
     kwargs = read_json(options.judge_pipeline_kwargs, "--judge_pipeline_kwargs")
-    kind = {KIND: kwargs.pop(KIND)} if KIND in kwargs else {}
-    for name in kwargs:
+    names = [name for name in kwargs if name != KIND]
+    for name in names:
         if name not in PIPELINE:
             raise UnknownNameError("key of --judge_pipeline_kwargs", name, (*PIPELINE, KIND))
-    built = build(WorkOptions, kwargs, command="eval --judge_pipeline_kwargs")
-    return {**{name: getattr(built, name) for name in kwargs}, **kind}
+    given = {name: kwargs[name] for name in names}
+    built = build(WorkOptions, given, command="eval --judge_pipeline_kwargs")
+    return kwargs | {name: getattr(built, name) for name in names}
 
 
-def _overrides(options: JudgeOptions) -> dict[str, Text]:
+def _extra_judge_overrides(options: JudgeOptions) -> dict[str, Text]:
     """Return the `++` words of `--extra_judge_args`. Raises ConfigError."""
 
     try:
@@ -254,7 +259,9 @@ def _overrides(options: JudgeOptions) -> dict[str, Text]:
     return parse(_NoOptions, words, command="eval --extra_judge_args").overrides
 
 
-def _named(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any], overrides: Mapping[str, Text]) -> bool:
+def _is_judge_named(
+    judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any], overrides: Mapping[str, Text]
+) -> bool:
     model = options.judge_model or kwargs.get("model") or overrides.get("server.model") or judge.model
     kind = options.judge_server_type or kwargs.get("server_type") or overrides.get("server.server_type")
     return bool(model) and bool(kind or judge.server_type)
@@ -290,7 +297,7 @@ def _judge_options(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any
     return replace(options, **values)
 
 
-def _about_judge(error: ConfigError) -> ConfigError:
+def _judge_error(error: ConfigError) -> ConfigError:
     """Return the error about a model with the names of the judge's options."""
 
     def reworded(text: str) -> str:
@@ -299,11 +306,11 @@ def _about_judge(error: ConfigError) -> ConfigError:
     return ConfigError(f"The judge: {reworded(error.message)}", hint=reworded(error.hint or ""))
 
 
-def _say_idle(options: JudgeOptions) -> None:
+def _print_unused_options(options: JudgeOptions) -> None:
     usual = {name: leaf.default for name, leaf in leaves(JudgeOptions).items() if "judge" in name}
     idle = [f"--{name}" for name, default in usual.items() if getattr(options, name) != default]
     if idle:
-        notice(
+        print_note(
             f"{', '.join(idle)}: no effect, because none of these benchmarks needs a judge (--judge_all "
             "judges them all)"
         )

@@ -24,7 +24,7 @@ from newskills.config.command_line import Parsed
 from newskills.models.kinds import MODELS
 from newskills.pipelines.evaluation.cost_probes import PROBES, probe_answers, probe_judges
 from newskills.pipelines.evaluation.options import EvalOptions
-from newskills.pipelines.evaluation.specification import specification
+from newskills.pipelines.evaluation.specification import evaluation_spec
 from newskills.pipelines.json_output import print_json
 from newskills.pipelines.pages import dry_run
 from newskills.pipelines.placement.cluster import target_cluster
@@ -97,7 +97,7 @@ def show_costs(parsed: Parsed[EvalOptions]) -> int:
     if parsed.options.json:
         print_json(estimates)
         return 0
-    rows = [_row(estimate) for estimate in estimates]
+    rows = [_estimate_cells(estimate) for estimate in estimates]
     shown = [
         place
         for place, name in enumerate(HEAD)
@@ -120,7 +120,7 @@ def plan_costs(parsed: Parsed[EvalOptions]) -> list[CostEstimate]:
     NewskillsError."""
     if target_cluster(parsed.options, parsed.given, parsed.options.num_jobs) is not None:
         raise ConfigError("--plan_cost asks from this machine.", hint="Leave out --cluster.")
-    plan = plan_evaluation(specification(parsed))
+    plan = plan_evaluation(evaluation_spec(parsed))
     if dry_run(parsed.options, plan.answers) or plan.spec.rerun_done:
         raise ConfigError(
             "--plan_cost asks a few problems and counts what is left.",
@@ -128,16 +128,16 @@ def plan_costs(parsed: Parsed[EvalOptions]) -> list[CostEstimate]:
         )
     runs, judges = plan.spec.runs, plan.spec.judges
     _check_settings(plan)
-    unjudged = [name for name in judges if next(_used(_judging(plan, name)), None) is None]
+    unjudged = [name for name in judges if next(_read_usages(_judging_units(plan, name)), None) is None]
     unknown = [run for run in runs if _needs_probe(plan, run, judged_next=run.name in unjudged)]
     if unknown:
         probe_answers(plan, unknown, parsed.options)
     if unjudged:
         probe_judges(plan, unjudged)
-    estimates = [estimate for run in runs for estimate in _of_benchmark(plan, run)]
+    estimates = [estimate for run in runs for estimate in _benchmark_estimates(plan, run)]
     if len(estimates) == 1:
         return estimates
-    return [*estimates, _sum(estimates)]
+    return [*estimates, _sum_estimates(estimates)]
 
 
 def _check_settings(plan: EvaluationPlan) -> None:
@@ -150,52 +150,52 @@ def _check_settings(plan: EvaluationPlan) -> None:
 
 def _needs_probe(plan: EvaluationPlan, run: BenchmarkRun, *, judged_next: bool) -> bool:
     """Return whether there are no answers yet, or none in a file that a judge could read."""
-    units = _answering(plan, run.name)
-    return not _begun(units) or (judged_next and not units[0].paths.output.exists())
+    units = _answer_units(plan, run.name)
+    return not _begun_states(units) or (judged_next and not units[0].paths.output.exists())
 
 
-def _answering(plan: EvaluationPlan, name: str) -> list[Unit]:
+def _answer_units(plan: EvaluationPlan, name: str) -> list[Unit]:
     return [piece.unit for piece in plan.answers if piece.unit.name == name]
 
 
-def _judging(plan: EvaluationPlan, name: str) -> list[Unit]:
+def _judging_units(plan: EvaluationPlan, name: str) -> list[Unit]:
     return [piece.unit for piece in plan.judgements if piece.unit.name == f"{UNIT_PREFIX}{name}"]
 
 
-def _begun(units: Sequence[Unit]) -> list[RunState]:
+def _begun_states(units: Sequence[Unit]) -> list[RunState]:
     """Return the states of units that have answers."""
     states = [load_state(unit.paths.state) for unit in units]
-    return [state for state in states if state is not None and _done(state)]
+    return [state for state in states if state is not None and _done_rows(state)]
 
 
-def _done(state: RunState) -> int:
+def _done_rows(state: RunState) -> int:
     if state.status == "done":
         return state.rows
     return state.done
 
 
-def _of_benchmark(plan: EvaluationPlan, run: BenchmarkRun) -> list[CostEstimate]:
+def _benchmark_estimates(plan: EvaluationPlan, run: BenchmarkRun) -> list[CostEstimate]:
     """Return the estimate of a benchmark's answers, and that of its judge's work."""
-    units = _answering(plan, run.name)
+    units = _answer_units(plan, run.name)
     rows = [state.rows for unit in units if (state := load_state(unit.paths.state)) is not None]
     total = sum(rows) + max(rows) * (len(units) - len(rows))
     seeds = len({unit.seed for unit in units})
-    estimates = [_estimate(run.name, units, total, seeds)]
-    if judging := _judging(plan, run.name):
-        estimates.append(_estimate(f"{run.name}, judged", judging, total, seeds))
+    estimates = [_estimate_cost(run.name, units, total, seeds)]
+    if judging := _judging_units(plan, run.name):
+        estimates.append(_estimate_cost(f"{run.name}, judged", judging, total, seeds))
     return estimates
 
 
-def _estimate(name: str, units: Sequence[Unit], total: int, seeds: int) -> CostEstimate:
+def _estimate_cost(name: str, units: Sequence[Unit], total: int, seeds: int) -> CostEstimate:
     """Estimate what is left of `total` answers. Raises DataError where no answer tells anything."""
-    states = _begun(units)
-    left = total - sum(_done(state) for state in states)
+    states = _begun_states(units)
+    done = sum(map(_done_rows, states))
+    left = total - done
     config = units[0].config
-    usages = _usages(units)
+    usages = _usages_by_problem(units)
     if left and not usages:
         raise DataError(
-            f"{name}: none of {sum(_done(state) for state in states)} requests got a reply, so there is nothing to "
-            "plan from.",
+            f"{name}: none of {done} requests got a reply, so there is nothing to plan from.",
             hint="The records in the output folder say why; --rerun_done asks them again.",
         )
     counts_cached = any(used.cached_tokens is not None for own in usages.values() for used in own)
@@ -212,7 +212,13 @@ def _estimate(name: str, units: Sequence[Unit], total: int, seeds: int) -> CostE
         return expected(lambda used: _price_of(prices, used, shared))
 
     usual = replace(config.server, batch_api=False).prices
-    share = None if usual.cached is None else _shared(config)
+    cached_tokens = cached_money = None
+    if counts_cached:
+        cached_tokens = expected(lambda used: used.cached_tokens or 0)
+    if usual.cached is not None and (share := _common_prefix_share(config)) is not None:
+        cached_money = money(usual, share)
+    if seconds is not None:
+        seconds *= math.ceil(left / at_once)
     return CostEstimate(
         benchmark=name,
         problems=total // seeds,
@@ -220,27 +226,27 @@ def _estimate(name: str, units: Sequence[Unit], total: int, seeds: int) -> CostE
         answers=left,
         input_tokens=expected(lambda used: used.input_tokens),
         output_tokens=expected(lambda used: used.output_tokens),
-        cached_tokens=expected(lambda used: used.cached_tokens or 0) if counts_cached else None,
-        seconds=None if seconds is None else seconds * math.ceil(left / at_once),
+        cached_tokens=cached_tokens,
+        seconds=seconds,
         money=money(usual),
         batch_money=money(_batch_prices(config)),
-        cached_money=None if share is None else money(usual, share),
+        cached_money=cached_money,
     )
 
 
-def _usages(units: Sequence[Unit]) -> dict[str, list[Usage]]:
+def _usages_by_problem(units: Sequence[Unit]) -> dict[str, list[Usage]]:
     """Return the tokens of all answers that there are, by problem."""
     by_problem: dict[str, list[Usage]] = defaultdict(list)
-    for problem, used in _used(units):
+    for problem, used in _read_usages(units):
         by_problem[problem].append(used)
     return by_problem
 
 
-def _used(units: Sequence[Unit]) -> Iterator[tuple[str, Usage]]:
+def _read_usages(units: Sequence[Unit]) -> Iterator[tuple[str, Usage]]:
     """Yield the problem and the tokens of each answer; those that failed tell nothing."""
     for unit in units:
         prefix = PREFIX if unit.config.judges else ""
-        for record in _records(unit):
+        for record in _read_records(unit):
             lost = record.get("outcome") == "unscored" and "error" in record
             if lost or f"{prefix}error" in record:
                 continue
@@ -250,7 +256,7 @@ def _used(units: Sequence[Unit]) -> Iterator[tuple[str, Usage]]:
             yield str(record.get("id")), used
 
 
-def _records(unit: Unit) -> Iterable[Row]:
+def _read_records(unit: Unit) -> Iterable[Row]:
     paths = unit.paths
     if paths.log.exists():
         return log_records(paths.log)
@@ -307,40 +313,42 @@ def _seconds_of_an_answer(units: Sequence[Unit], states: Sequence[RunState]) -> 
     if seconds:
         return sum(seconds) / len(seconds)
     at_once = units[0].config.max_concurrent_requests
-    rounds = sum(math.ceil(_done(state) / at_once) for state in states)
+    rounds = sum(math.ceil(_done_rows(state) / at_once) for state in states)
     ended = [state.ended - state.started for state in states if state.ended is not None]
     if rounds and len(ended) == len(states):
         return sum(ended) / rounds
     return None
 
 
-def _shared(config: GenerationConfig) -> float | None:
+def _common_prefix_share(config: GenerationConfig) -> float | None:
     """Return the share of an average prompt that all prompts begin with."""
     if not Path(config.input_file).exists():
         return None
     with closing(RunBuilder(os.environ)) as builder:
         solver = builder.solver(config, builder.prompt(config))
         rows = islice(read_rows(Path(config.input_file)), PROBES)
-        texts = [_text(solver.request(Sample(id=str(n), row=row, position=n))) for n, row in enumerate(rows)]
+        texts = [
+            _request_text(solver.request(Sample(id=str(n), row=row, position=n))) for n, row in enumerate(rows)
+        ]
     common = next((at for at, signs in enumerate(zip(*texts, strict=False)) if len({*signs}) > 1), 0)
     return common * len(texts) / max(1, sum(map(len, texts)))
 
 
-def _text(request: Request) -> str:
+def _request_text(request: Request) -> str:
     return msgspec.json.encode([request.tools, request.messages, request.prompt]).decode()
 
 
-def _sum(estimates: Sequence[CostEstimate]) -> CostEstimate:
+def _sum_estimates(estimates: Sequence[CostEstimate]) -> CostEstimate:
     """Return the sum; what has no batches, or no price of cached tokens, counts at its usual cost there."""
 
     def total(name: str) -> ExpectedTotal | None:
-        return _sum_of([getattr(estimate, name) for estimate in estimates])
+        return _sum_totals([getattr(estimate, name) for estimate in estimates])
 
     def cheaper(name: str) -> ExpectedTotal | None:
         parts = [getattr(estimate, name) for estimate in estimates]
         if not any(parts):
             return None
-        return _sum_of([part or estimate.money for part, estimate in zip(parts, estimates, strict=True)])
+        return _sum_totals([part or estimate.money for part, estimate in zip(parts, estimates, strict=True)])
 
     seconds = [estimate.seconds for estimate in estimates if estimate.seconds is not None]
     return CostEstimate(
@@ -358,7 +366,7 @@ def _sum(estimates: Sequence[CostEstimate]) -> CostEstimate:
     )
 
 
-def _sum_of(parts: Sequence[ExpectedTotal | None]) -> ExpectedTotal | None:
+def _sum_totals(parts: Sequence[ExpectedTotal | None]) -> ExpectedTotal | None:
     """Return the sum of independent totals; None where one is not known."""
     known_parts = [part for part in parts if part is not None]
     if len(known_parts) < len(parts):
@@ -371,21 +379,28 @@ def _sum_of(parts: Sequence[ExpectedTotal | None]) -> ExpectedTotal | None:
     return ExpectedTotal(value=value, low=value - math.hypot(*below), high=value + math.hypot(*above))
 
 
-def _row(estimate: CostEstimate) -> tuple[str, ...]:
+def _estimate_cells(estimate: CostEstimate) -> tuple[str, ...]:
     tokens = [estimate.input_tokens, estimate.cached_tokens, estimate.output_tokens]
     amounts = [estimate.money, estimate.batch_money, estimate.cached_money]
+    duration = UNKNOWN if estimate.seconds is None else short_time(estimate.seconds)
     return (
         estimate.benchmark,
-        "" if estimate.problems is None else f"{estimate.problems:,}",
-        "" if estimate.seeds is None else f"{estimate.seeds:,}",
-        f"{estimate.answers:,}",
-        *(_total_shown(total, short_number, short_number) for total in tokens),
-        UNKNOWN if estimate.seconds is None else short_time(estimate.seconds),
-        *(_total_shown(total, _amount_shown, _error_shown) for total in amounts),
+        _format_count(estimate.problems),
+        _format_count(estimate.seeds),
+        _format_count(estimate.answers),
+        *(_format_total(total, short_number, short_number) for total in tokens),
+        duration,
+        *(_format_total(total, _format_amount, _format_error) for total in amounts),
     )
 
 
-def _total_shown(
+def _format_count(count: int | None) -> str:
+    if count is None:
+        return ""
+    return f"{count:,}"
+
+
+def _format_total(
     total: ExpectedTotal | None, shown: Callable[[float], str], error_shown: Callable[[float], str]
 ) -> str:
     if total is None:
@@ -395,13 +410,13 @@ def _total_shown(
     return f"{shown(total.value)} ± {error_shown(total.high - total.value)}"
 
 
-def _amount_shown(amount: float) -> str:
+def _format_amount(amount: float) -> str:
     if amount >= 1:
         return f"{amount:,.2f}"
     return f"{amount:.3g}"
 
 
-def _error_shown(amount: float) -> str:
+def _format_error(amount: float) -> str:
     if amount >= 1:
         return f"{amount:,.2f}"
     return f"{amount:.2g}"

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError
 from newskills.config.command_line import Parsed
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.options import AtLeastOne, doc
+from newskills.pipelines.options import AtLeastOne, doc, split_names
 
 if TYPE_CHECKING:
     from newskills.view.comparison.planning import EvalPlan
@@ -62,7 +62,7 @@ class PlanEvalOptions(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[PlanEvalOptions]) -> int:
     from newskills.view.comparison.plan_shown import as_text
 
-    plans = result(parsed)
+    plans = plan_benchmarks(parsed)
     if parsed.options.json:
         print_json(plans)
     else:
@@ -70,7 +70,7 @@ def run(parsed: Parsed[PlanEvalOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[PlanEvalOptions]) -> list[EvalPlan]:
+def plan_benchmarks(parsed: Parsed[PlanEvalOptions]) -> list[EvalPlan]:
     """Plan for Python, and return a plan for each benchmark. Raises ConfigError where there is nothing to plan
     from, and what a probe raises."""
     from newskills.view.comparison.planning import PlanOptions, plan_from_accuracy, plan_from_runs
@@ -80,8 +80,8 @@ def result(parsed: Parsed[PlanEvalOptions]) -> list[EvalPlan]:
         delta=options.delta,
         power=options.power,
         paired=options.paired,
-        seeds=_seeds(options.seeds),
-        prices=_prices(options.prices),
+        seeds=_parse_seeds(options.seeds),
+        prices=_parse_prices(options.prices),
     )
     needs_probe = not options.runs and options.accuracy is None and options.model and options.benchmarks
     if not needs_probe and bool(options.runs) == (options.accuracy is not None):
@@ -94,15 +94,14 @@ def result(parsed: Parsed[PlanEvalOptions]) -> list[EvalPlan]:
     if needs_probe:
         from newskills.pipelines.evaluation.probe import run_probe
 
-        folder, names = run_probe(_for_eval(options), options.probe, parsed.overrides)
+        folder, names = run_probe(_probe_options(options), options.probe, parsed.overrides)
         return plan_from_runs([folder], names, how)
     if options.accuracy is not None:
         return [plan_from_accuracy(options.accuracy, options.problems, how)]
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
-    return plan_from_runs([Path(name) for name in options.runs], wanted, how)
+    return plan_from_runs([Path(name) for name in options.runs], split_names(options.benchmarks), how)
 
 
-def _for_eval(options: PlanEvalOptions) -> dict[str, object]:
+def _probe_options(options: PlanEvalOptions) -> dict[str, object]:
     """Return the options that are passed to the probe's evaluation."""
     names = ("benchmarks", "model", "server_type", "server_address", "server_gpus", "with_sandbox", "data_dir")
     values = {name: getattr(options, name) for name in names}
@@ -111,7 +110,7 @@ def _for_eval(options: PlanEvalOptions) -> dict[str, object]:
     }
 
 
-def _seeds(text: str) -> tuple[int, ...]:
+def _parse_seeds(text: str) -> tuple[int, ...]:
     try:
         seeds = tuple(int(part) for part in text.split(","))
     except ValueError:
@@ -121,7 +120,7 @@ def _seeds(text: str) -> tuple[int, ...]:
     return seeds
 
 
-def _prices(text: str | None) -> tuple[float, float] | None:
+def _parse_prices(text: str | None) -> tuple[float, float] | None:
     if text is None:
         return None
     try:

@@ -13,8 +13,8 @@ from newskills.base.errors import ConfigError, NewskillsError
 from newskills.config.command_line import Parsed, build
 from newskills.config.values import Text
 from newskills.pipelines.evaluation.options import EvalOptions
-from newskills.pipelines.evaluation.specification import specification
-from newskills.pipelines.notices import notice
+from newskills.pipelines.evaluation.specification import evaluation_spec
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import evaluate, plan_evaluation
 
@@ -30,18 +30,18 @@ def run_probe(
     names = frozenset(options)
     values: EvalOptions = build(EvalOptions, options, command="plan_eval")
     parsed = Parsed(values, dict(overrides), names)
-    judged = specification(parsed).judges
+    judged = evaluation_spec(parsed).judges
     if judged:
         raise ConfigError(
             f"A probe cannot be run here for {', '.join(judged)}, whose answers are judged afterwards.",
             hint="Run one, and give its folder: ns eval … ++max_samples=20",
         )
     parsed = Parsed(replace(values, until=f"rows={problems}"), dict(overrides), names)
-    spec = replace(specification(parsed), summarize=False)
+    spec = replace(evaluation_spec(parsed), summarize=False)
     plan = plan_evaluation(spec)
     check_sandbox(parsed.options, plan.answers)
-    notice(f"probe of {problems} problems of {', '.join(run.name for run in spec.runs)}, in {spec.output_dir}")
-    evaluation = evaluate(plan, say=notice)
+    print_note(f"probe of {problems} problems of {', '.join(run.name for run in spec.runs)}, in {spec.output_dir}")
+    evaluation = evaluate(plan, say=print_note)
     if evaluation.exit_code:
         raise NewskillsError(evaluation.message)
     return spec.output_dir, tuple(run.name for run in spec.runs)

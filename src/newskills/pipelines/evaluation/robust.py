@@ -25,13 +25,13 @@ from newskills.pipelines.evaluation.jobs import CompleteSummary, add_evaluation,
 from newskills.pipelines.evaluation.judges import JudgePlan
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.robust_options import RobustEvalOptions
-from newskills.pipelines.evaluation.specification import specification_of
-from newskills.pipelines.notices import notice
+from newskills.pipelines.evaluation.specification import evaluation_spec_and_judges
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.pages import dry_run, show_explained
 from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, target_cluster
 from newskills.pipelines.submission.groups import OWN_CONTAINER, main_container
 from newskills.pipelines.submission.plan import Plan, job_name
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.prompts.prompt_sets import PromptSet, Variant, load_prompt_set
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, check_kinds, metric_of
@@ -62,9 +62,9 @@ def run(parsed: Parsed[RobustEvalOptions]) -> int:
             return run_prepared(ready, show=(ROBUSTNESS,))
         return 0
     wordings, _ = wordings_of(parsed)
-    if _show(parsed, wordings):
+    if _show_dry_run(parsed, wordings):
         return 0
-    summary, message = work(parsed, wordings, say=print_now)
+    summary, message = evaluate_wordings(parsed, wordings, say=print_now)
     if summary is not None:
         sys.stdout.write(f"{render_robustness(summary.benchmarks)}\nrobustness: {summary.path}\n")
     if message:
@@ -74,7 +74,7 @@ def run(parsed: Parsed[RobustEvalOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment | None:
+def evaluate_with_prompts(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment | None:
     """Evaluate for Python, and return the summary, the experiment, or None for a dry run; raises NewskillsError
     where work is left or the numbers cannot be trusted."""
     options = parsed.options
@@ -84,9 +84,9 @@ def result(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment 
             return submit_and_wait(ready)
         return None
     wordings, _ = wordings_of(parsed)
-    if _show(parsed, wordings):
+    if _show_dry_run(parsed, wordings):
         return None
-    summary, message = work(parsed, wordings, say=lambda text: None)
+    summary, message = evaluate_wordings(parsed, wordings, say=lambda text: None)
     if message:
         raise NewskillsError(message)
     return summary
@@ -114,7 +114,7 @@ def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> Prepar
     plan.prefix = ""
     folder = output_dir(parsed, paths)
     if not plan.jobs:
-        notice(f"nothing to do: all results are already in {folder}")
+        print_note(f"nothing to do: all results are already in {folder}")
         return None
     if options.auto_summarize_results and not options.chunk_ids:
         script = CompleteSummary(
@@ -127,10 +127,10 @@ def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> Prepar
         group = CommandGroup([command], hardware=summary_hardware(options), name="main")
         plan.add("summarize-robustness", [group], [job for part in parts for job in part.last])
     shown = {"prompts": ", ".join(wording.name for wording in wordings), **parts[0].shown, "output": str(folder)}
-    return prepared(options.expname or "robust_eval", plan, cluster, options, shown)
+    return prepare_submission(options.expname or "robust_eval", plan, cluster, options, shown)
 
 
-def work(
+def evaluate_wordings(
     parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording], *, say: PrintLine
 ) -> tuple[RobustnessSummary | None, str]:
     """Evaluate with every prompt by one server, and compare; return the summary with a sentence about what went wrong,
@@ -148,7 +148,7 @@ def work(
             say(f"{wording.name} (prompt {number} of {len(wordings)})")
             own = replace(wording.plan.spec, hosting=None)
             plan = replace(wording.plan, spec=own, answers=at_servers(wording.plan.answers, servers))
-            evaluation = single.work(wording.parsed, plan, say=say)
+            evaluation = single.evaluate_and_track(wording.parsed, plan, say=say)
             if evaluation.message:
                 messages.append(f"{wording.name}: {evaluation.message}")
             if evaluation.result.exit_code:
@@ -163,7 +163,7 @@ def work(
     runs = [run for wording in wordings for run in wording.plan.spec.runs]
     summary = summarize_robustness(output_dir(parsed), metric_of(runs), options)
     for note in summary.notes:
-        notice(note)
+        print_note(note)
     return summary, "\n".join(messages)
 
 
@@ -182,13 +182,13 @@ def wordings_of(
     if parsed.options.plan_cost or parsed.options.json:
         raise ConfigError("--plan_cost and --json are for ns eval: each prompt is an evaluation of its own.")
     prompts = load_prompt_set(parsed.options.prompt_set_config)
-    base = _plain(parsed, parsed.options.expname or "robust_eval")
-    spec, judges = specification_of(base, there)
+    base = _eval_options(parsed, parsed.options.expname or "robust_eval")
+    spec, judges = evaluation_spec_and_judges(base, there)
     folder = output_dir(parsed, there)
     parsed_wordings = []
     for run in spec.runs:
         taken: set[str] = set()
-        for variant in _variants(run, prompts):
+        for variant in _variants_of(run, prompts):
             stem = Path(variant.prompt_config).name.removesuffix(".yaml").removesuffix(".yml")
             if stem in taken:
                 raise ConfigError(
@@ -197,8 +197,8 @@ def wordings_of(
                 )
             taken.add(stem)
             if there is not None and variant.prompt_config.endswith((".yaml", ".yml")):
-                variant = replace(variant, prompt_config=there.code(variant.prompt_config))
-            parsed_wordings.append(_wording(base, spec, run, variant, folder / run.name / stem))
+                variant = replace(variant, prompt_config=there.code_in_job(variant.prompt_config))
+            parsed_wordings.append(_wording_spec(base, spec, run, variant, folder / run.name / stem))
     wordings = [
         Wording(name=name, parsed=own, plan=check_plan(own.options, spec)) for name, own, spec in parsed_wordings
     ]
@@ -209,34 +209,39 @@ def output_dir(parsed: Parsed[RobustEvalOptions], there: ClusterPaths | None = N
     """Return the folder of all results."""
     options = parsed.options
     folder = options.output_dir or str(Path("results") / (options.expname or "robust_eval"))
-    return Path(there.path_in_job(folder, "--output_dir") if there is not None else folder)
+    if there is not None:
+        folder = there.path_in_job(folder, "--output_dir")
+    return Path(folder)
 
 
-def _plain(parsed: Parsed[RobustEvalOptions], expname: str) -> Parsed[EvalOptions]:
+def _eval_options(parsed: Parsed[RobustEvalOptions], expname: str) -> Parsed[EvalOptions]:
     options: EvalOptions = replace(parsed.options, expname=expname)
     return Parsed(options, parsed.overrides, parsed.given, explain=parsed.explain, objects=parsed.objects)
 
 
-def _wording(
+def _wording_spec(
     base: Parsed[EvalOptions], spec: EvaluationSpec, run: BenchmarkRun, variant: Variant, folder: Path
 ) -> tuple[str, Parsed[EvalOptions], EvaluationSpec]:
     stem = folder.name
     options = base.options
+    logs = folder / "eval-logs"
+    if options.log_dir:
+        logs = Path(options.log_dir, run.name, stem)
     if options.wandb_name is not None:
         options = replace(options, wandb_name=f"{options.wandb_name}-{run.name}-{stem}")
     own = replace(
         spec,
         runs=[run],
         output_dir=folder,
-        layers=[*spec.layers, _layer(run, variant, base)],
+        layers=[*spec.layers, _wording_layer(run, variant, base)],
         judges={name: judging for name, judging in spec.judges.items() if name == run.name},
-        log_dir=str(Path(options.log_dir, run.name, stem) if options.log_dir else folder / "eval-logs"),
+        log_dir=str(logs),
         resume_with=command_line("robust_eval"),
     )
     return f"{run.name}-{stem}", replace(base, options=options), own
 
 
-def _layer(run: BenchmarkRun, variant: Variant, base: Parsed[EvalOptions]) -> Layer:
+def _wording_layer(run: BenchmarkRun, variant: Variant, base: Parsed[EvalOptions]) -> Layer:
     """Return the settings that the set has for this prompt. Raises ConfigError where the grader does not support
     expressions."""
     values: dict[str, object] = {"prompt_config": variant.prompt_config}
@@ -254,14 +259,15 @@ def _layer(run: BenchmarkRun, variant: Variant, base: Parsed[EvalOptions]) -> La
     return Layer("--prompt_set_config", values)
 
 
-def _variants(run: BenchmarkRun, prompts: PromptSet) -> Sequence[Variant]:
+def _variants_of(run: BenchmarkRun, prompts: PromptSet) -> Sequence[Variant]:
     """Return the variants of the benchmark, else those of the prompt that it is asked with, else those of its
     kind.
 
     Raises UnknownNameError for a benchmark without prompts, ConfigError for an empty list.
     """
-    group = (run.group.name,) if run.group is not None else ()
-    names = (run.name, run.benchmark.name, *run.benchmark.aliases, *group)
+    names = [run.name, run.benchmark.name, *run.benchmark.aliases]
+    if run.group is not None:
+        names.append(run.group.name)
     variants, why = prompts.wordings(run.benchmark, names)
     if variants is None:
         raise UnknownNameError(
@@ -276,14 +282,14 @@ def _variants(run: BenchmarkRun, prompts: PromptSet) -> Sequence[Variant]:
     return variants
 
 
-def _show(parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording]) -> bool:
+def _show_dry_run(parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording]) -> bool:
     """Show `--explain` and dry runs; return whether it was one."""
     units = [piece for wording in wordings for piece in wording.plan.units]
     if not parsed.explain and not dry_run(parsed.options, units):
         return False
     for wording in wordings:
         sys.stdout.write(f"\n== {wording.name}\n")
-        single.show(wording.parsed, wording.plan)
+        single.show_evaluation_plan(wording.parsed, wording.plan)
     return True
 
 

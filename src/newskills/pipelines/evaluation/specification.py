@@ -21,9 +21,9 @@ from newskills.pipelines.evaluation.early_stops import with_until
 from newskills.pipelines.evaluation.harness_tasks import harness_wishes
 from newskills.pipelines.evaluation.judges import JudgePlan, judge_plans
 from newskills.pipelines.evaluation.options import EvalOptions
-from newskills.pipelines.evaluation.tables import table_words, tell_guesses
+from newskills.pipelines.evaluation.tables import print_guesses, table_words
 from newskills.pipelines.models import choose_model, hosting_of
-from newskills.pipelines.options import check_log_samples
+from newskills.pipelines.options import check_log_samples, optional_path
 from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.placement.mounted_benchmarks import check_names, mounted_benchmarks
 from newskills.pipelines.placement.packaged_code import at_repository
@@ -37,12 +37,12 @@ SUMMARY = "summary"
 """Command of a job that prints tables."""
 
 
-def specification(parsed: Parsed[EvalOptions], there: ClusterPaths | None = None) -> EvaluationSpec:
+def evaluation_spec(parsed: Parsed[EvalOptions], there: ClusterPaths | None = None) -> EvaluationSpec:
     """Resolve and check everything, and do nothing; `there`: the paths of a cluster. Raises NewskillsError."""
-    return specification_of(parsed, there)[0]
+    return evaluation_spec_and_judges(parsed, there)[0]
 
 
-def specification_of(
+def evaluation_spec_and_judges(
     parsed: Parsed[EvalOptions], there: ClusterPaths | None = None
 ) -> tuple[EvaluationSpec, dict[str, JudgePlan]]:
     """Return the specification, resolved and checked, with where the judges run; `there`: the paths of a cluster.
@@ -56,14 +56,14 @@ def specification_of(
     choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
     data_dir = options.data_dir
     if there is not None and data_dir:
-        data_dir = there.host(there.path_in_job(data_dir, "--data_dir"))
+        data_dir = there.host_path(there.path_in_job(data_dir, "--data_dir"))
     benchmarks = options.benchmarks
     if there is not None:
         benchmarks = there.packaged.read_here(benchmarks, "--benchmarks")
     words = table_words(parsed.overrides, benchmarks)
     runs = parse_benchmarks(
         benchmarks,
-        data_dir=Path(data_dir) if data_dir else None,
+        data_dir=optional_path(data_dir),
         split=options.split or parsed.overrides.get(SPLIT),
         extra=options.extra_benchmark_map,
         elsewhere=there is not None and there.cluster.ssh_tunnel is not None and bool(data_dir),
@@ -72,7 +72,7 @@ def specification_of(
         words=words,
         wishes=harness_wishes(parsed.overrides, benchmarks),
     )
-    tell_guesses(run.benchmark for run in runs)
+    print_guesses(run.benchmark for run in runs)
     if options.output_dir:
         folder = Path(options.output_dir)
     else:
@@ -81,6 +81,9 @@ def specification_of(
         folder = Path(there.path_in_job(str(folder), "--output_dir"))
     logs = Path(options.log_dir or folder / "eval-logs")
     judges = judge_plans(options, runs, logs, parsed.overrides, elsewhere=there is not None)
+    hosting = None
+    if there is None:
+        hosting = hosting_of(choice, options, logs)
     spec = EvaluationSpec(
         runs=runs,
         output_dir=folder,
@@ -94,7 +97,7 @@ def specification_of(
         starting_seed=options.starting_seed,
         num_chunks=chunk_count(options),
         chunk_ids=chunk_ids(options),
-        hosting=hosting_of(choice, options, logs) if there is None else None,
+        hosting=hosting,
         judges={name: plan.judging for name, plan in judges.items()},
         log_dir=str(logs),
         rerun_done=options.rerun_done,

@@ -43,7 +43,7 @@ class SweBenchFile(Struct, frozen=True, kw_only=True):
     ledger: Ledger = field(default_factory=Ledger)
 
 
-def result(parsed: Parsed[SweBenchOptions]) -> SweBenchFile | None:
+def export_or_grade_patches(parsed: Parsed[SweBenchOptions]) -> SweBenchFile | None:
     """Export, grade or report, and return the file that was written; None for a dry run. Raises ConfigError for options
     that are missing, DataError for rows and reports."""
     options = parsed.options
@@ -53,22 +53,22 @@ def result(parsed: Parsed[SweBenchOptions]) -> SweBenchFile | None:
         raise ConfigError("No reports are given. Give --reports: the folder or file that the harness wrote.")
     source, target = Path(options.input_file), Path(options.output_file)
     if options.dry_run:
-        show_dry_run(_steps(options, source, target))
+        show_dry_run(_dry_run_steps(options, source, target))
         return None
     if options.action == "export":
         records, without = write_predictions(read_rows(source), target, options.model_name)
         sys.stdout.write(f"{target}: {records} predictions, {without} without a patch\n")
         return SweBenchFile(output=target, records=records, without_patch=without)
     if options.action == "grade" and options.engine != "harness":
-        return _write(target, _in_containers(options, options.engine, source))
+        return _write_verdicts(target, _grade_in_containers(options, options.engine, source))
     if options.action == "report":
         reports = [Path(options.reports or "")]
     else:
-        reports = _run(options, source, target)
-    return _write(target, with_reports(read_rows(source), read_reports(*reports)))
+        reports = _grade_in_harness(options, source, target)
+    return _write_verdicts(target, with_reports(read_rows(source), read_reports(*reports)))
 
 
-def _in_containers(options: SweBenchOptions, engine: str, source: Path) -> Iterator[Row]:
+def _grade_in_containers(options: SweBenchOptions, engine: str, source: Path) -> Iterator[Row]:
     environment = EnvironmentConfig(
         engine=engine,
         container_formatter=options.container_formatter,
@@ -78,7 +78,7 @@ def _in_containers(options: SweBenchOptions, engine: str, source: Path) -> Itera
     return grade_in_containers(read_rows(source), rows, environment, float(options.timeout))
 
 
-def _run(options: SweBenchOptions, source: Path, target: Path) -> list[Path]:
+def _grade_in_harness(options: SweBenchOptions, source: Path, target: Path) -> list[Path]:
     """Run the harness; return the paths of its reports."""
     check_harness()
     folder = target.parent / "swe-bench-harness"
@@ -97,7 +97,7 @@ def _run(options: SweBenchOptions, source: Path, target: Path) -> list[Path]:
     )
 
 
-def _write(target: Path, records: Iterator[Row]) -> SweBenchFile:
+def _write_verdicts(target: Path, records: Iterator[Row]) -> SweBenchFile:
     ledger = Ledger()
     rows = list(records)
     for record in rows:
@@ -107,12 +107,14 @@ def _write(target: Path, records: Iterator[Row]) -> SweBenchFile:
     return SweBenchFile(output=target, records=len(rows), ledger=ledger)
 
 
-def _steps(options: SweBenchOptions, source: Path, target: Path) -> list[Step]:
+def _dry_run_steps(options: SweBenchOptions, source: Path, target: Path) -> list[Step]:
     steps: list[Step] = [("reads", source, f"{count_lines(source)} records")]
     if options.action == "report":
         steps.append(("reads", options.reports, "reports of the harness"))
     if options.action == "grade":
-        runner = "swebench.harness.run_evaluation" if options.engine == "harness" else "the tests"
+        runner = "the tests"
+        if options.engine == "harness":
+            runner = "swebench.harness.run_evaluation"
         steps.append(("runs", runner, f"{options.workers} containers at once"))
     what = "predictions" if options.action == "export" else "records with verdicts"
     return [*steps, ("writes", target, what)]

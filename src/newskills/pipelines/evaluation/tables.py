@@ -15,7 +15,7 @@ from newskills.benchmarks.files.names import SETTINGS, is_table
 from newskills.benchmarks.files.words import TableWords
 from newskills.benchmarks.interactive.environments import split_samples
 from newskills.config.values import Text, parse_value, unquote
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 
 
 def table_words(overrides: Mapping[str, Text], benchmarks: str) -> TableWords | None:
@@ -37,8 +37,9 @@ def table_words(overrides: Mapping[str, Text], benchmarks: str) -> TableWords | 
     return TableWords(columns=columns, **chosen)  # type: ignore[arg-type]
 
 
-def tell_guesses(benchmarks: Iterable[Benchmark]) -> None:
+def print_guesses(benchmarks: Iterable[Benchmark]) -> None:
     """Print what was seen from files of questions, instead of said."""
     for benchmark in benchmarks:
-        for line in benchmark.guesses if isinstance(benchmark, DescribedBenchmark) else ():
-            notice(line)
+        if isinstance(benchmark, DescribedBenchmark):
+            for line in benchmark.guesses:
+                print_note(line)

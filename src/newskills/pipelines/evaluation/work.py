@@ -15,8 +15,8 @@ from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment
 from newskills.pipelines.evaluation.evaluation import Evaluation
 from newskills.pipelines.evaluation.options import EvalOptions
-from newskills.pipelines.evaluation.specification import SUMMARY, specification
-from newskills.pipelines.notices import notice
+from newskills.pipelines.evaluation.specification import SUMMARY, evaluation_spec
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import tracking_of
 from newskills.pipelines.pages import cache_line, dry_run, show_explained, show_plan
 from newskills.pipelines.placement.cluster import target_cluster
@@ -29,7 +29,7 @@ from newskills.run.reporting.tracking import log_reports
 
 def run(parsed: Parsed[EvalOptions]) -> int:
     """Evaluate, show the plan or the costs, or submit jobs; return the exit code. Raises ConfigError and what
-    `result` raises."""
+    `evaluate_benchmarks` raises."""
     if parsed.options.plan_cost and not parsed.explain:
         from newskills.pipelines.evaluation.plan_cost import show_costs
 
@@ -44,24 +44,24 @@ def run(parsed: Parsed[EvalOptions]) -> int:
         if ready is not None:
             return run_prepared(ready, show=(SUMMARY,))
         return 0
-    spec = specification(parsed)
+    spec = evaluation_spec(parsed)
     plan = plan_evaluation(spec)
     check_sandbox(parsed.options, plan.answers)
     if parsed.explain or dry_run(parsed.options, plan.answers):
-        show(parsed, plan)
+        show_evaluation_plan(parsed, plan)
         return 0
-    evaluation = work(parsed, plan, say=print_now)
+    evaluation = evaluate_and_track(parsed, plan, say=print_now)
     sys.stdout.write(f"results: {spec.output_dir / RESULTS_FOLDER}\n")
     sys.stdout.write(cache_line(evaluation.result.units))
     for unit in evaluation.result.units:
         if unit.note and not evaluation.message:
-            notice(f"{unit.output}: {unit.note}")
+            print_note(f"{unit.output}: {unit.note}")
     if evaluation.message:
         sys.stderr.write(f"{evaluation.message}\n")
     return evaluation.exit_code
 
 
-def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
+def evaluate_benchmarks(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
     """Evaluate for Python, and return the evaluation, the experiment, or None for a dry run or a plan of costs; raises
     NewskillsError where work is left or the numbers cannot be trusted.
 
@@ -80,12 +80,12 @@ def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
         if ready is not None:
             return submit_and_wait(ready)
         return None
-    plan = plan_evaluation(specification(parsed))
+    plan = plan_evaluation(evaluation_spec(parsed))
     check_sandbox(parsed.options, plan.answers)
     if dry_run(parsed.options, plan.answers):
-        show(parsed, plan)
+        show_evaluation_plan(parsed, plan)
         return None
-    outcome = work(parsed, plan, say=lambda text: None)
+    outcome = evaluate_and_track(parsed, plan, say=lambda text: None)
     if outcome.exit_code:
         raise NewskillsError(outcome.message)
     return Evaluation(
@@ -93,13 +93,16 @@ def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
     )
 
 
-def show(parsed: Parsed[EvalOptions], plan: EvaluationPlan) -> None:
+def show_evaluation_plan(parsed: Parsed[EvalOptions], plan: EvaluationPlan) -> None:
     """Show what would be done (`--dry_run`), or with which settings (`--explain`). Raises NewskillsError."""
     check_judges(plan.judgements, rerun_done=plan.spec.rerun_done)
-    (show_explained if parsed.explain else show_plan)(plan.units)
+    if parsed.explain:
+        show_explained(plan.units)
+    else:
+        show_plan(plan.units)
 
 
-def work(parsed: Parsed[EvalOptions], plan: EvaluationPlan, *, say: PrintLine) -> EvaluationOutcome:
+def evaluate_and_track(parsed: Parsed[EvalOptions], plan: EvaluationPlan, *, say: PrintLine) -> EvaluationOutcome:
     options = parsed.options
     tracking = tracking_of(
         options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples

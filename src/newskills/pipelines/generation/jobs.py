@@ -18,15 +18,15 @@ from newskills.pipelines.arguments import command_line
 from newskills.pipelines.generation.options import GenerateOptions
 from newskills.pipelines.generation.units import from_benchmark, plan_generation
 from newskills.pipelines.models import choose_models
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.pages import dry_run, show_explained
 from newskills.pipelines.placement.cluster import paths_of
 from newskills.pipelines.submission.groups import job_group, main_container
 from newskills.pipelines.submission.plan import Plan, job_name
 from newskills.pipelines.submission.plan_view import settings_of
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills.pipelines.units.checks import check_inputs, check_prompts, fetch_weights, with_code, with_inputs
-from newskills.pipelines.units.jobs import UnitJobs, parts_of, unfinished
+from newskills.pipelines.units.jobs import UnitJobs, parts_of, unfinished_units
 from newskills.run.planning.spec import RunSpec, Unit
 
 
@@ -44,13 +44,15 @@ def prepare(parsed: Parsed[GenerateOptions], cluster: ClusterConfig) -> Prepared
     shell = shell_of(cluster, os.environ)
     if from_benchmark(parsed):
         units = with_inputs(units, paths, plan, shell)
-    left = units if options.rerun_done else unfinished(units, paths, shell)
+    left = units
+    if not options.rerun_done:
+        left = unfinished_units(units, paths, shell)
     folder = units[0].merged.parent
     if not left:
-        notice(f"nothing to do: all results are already in {folder}")
+        print_note(f"nothing to do: all results are already in {folder}")
         return None
     if options.wandb_name is not None:
-        notice("--wandb_name has no effect on clusters: ns generate writes no metrics there")
+        print_note("--wandb_name has no effect on clusters: ns generate writes no metrics there")
     choice = choose_models(options, parsed.overrides, elsewhere=True)
     check_inputs(left, paths, shell, after=options.run_after, shipped=list(plan.shipments))
     check_prompts(
@@ -78,16 +80,16 @@ def prepare(parsed: Parsed[GenerateOptions], cluster: ClusterConfig) -> Prepared
     )
     jobs = shared.add(with_code(left, paths), plan)
     if options.postprocess_cmd:
-        _postprocess(options, options.postprocess_cmd, left, jobs, plan)
+        _add_postprocessing(options, options.postprocess_cmd, left, jobs, plan)
     shown = {
         "units": f"{len(left)} to do of {len(units)}",
         "output": str(folder),
         **settings_of(planned[0].resolved),
     }
-    return prepared(options.expname or "generate", plan, cluster, options, shown)
+    return prepare_submission(options.expname or "generate", plan, cluster, options, shown)
 
 
-def _postprocess(
+def _add_postprocessing(
     options: GenerateOptions, text: str, units: Sequence[Unit], jobs: Mapping[Path, Sequence[JobDict]], plan: Plan
 ) -> None:
     """Add `--postprocess_cmd` once per output file, after all of its chunks, and only where it is complete."""

@@ -44,17 +44,17 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
     options = parsed.options
     check_log_samples(options)
     choice = choose_models(options, parsed.overrides, elsewhere=there is not None)
-    user = user_layer(_overrides(parsed), consumed=BENCHMARK_KEYS)
+    user = user_layer(_solver_overrides(parsed), consumed=BENCHMARK_KEYS)
     layers = [
-        *_speech(choice),
-        *_layers(options, there),
+        *_speech_layers(choice),
+        *_kind_layers(options, there),
         choice.layer,
         sandbox_layer(options),
         *prompt_layer(options.prompt_source),
         user,
     ]
     pieces = WorkPieces(
-        seeds=_seeds(options),
+        seeds=_chosen_seeds(options),
         num_chunks=chunk_count(options),
         chunk_ids=chunk_ids(options),
     )
@@ -71,7 +71,7 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
             source = options.input_dir
         planned = folder_units(Path(source), output_dir=folder, pieces=pieces, layers=layers)
     else:
-        planned = file_units(passed or _input(parsed, there), output_dir=folder, pieces=pieces, layers=layers)
+        planned = file_units(passed or _input_file(parsed, there), output_dir=folder, pieces=pieces, layers=layers)
     check_sandbox(options, planned)
     _check_models(planned[0].unit.config)
     return planned
@@ -90,7 +90,7 @@ def generation_kind(options: GenerateOptions) -> str | None:
     return kind or options.generation_type
 
 
-def _layers(options: GenerateOptions, there: ClusterPaths | None) -> list[Layer]:
+def _kind_layers(options: GenerateOptions, there: ClusterPaths | None) -> list[Layer]:
     """Return the settings that `--generation_type` and `--generation_module` stand for. Raises ConfigError."""
     kind, module = generation_kind(options), options.generation_module
     if kind == MATH_JUDGE:
@@ -99,8 +99,10 @@ def _layers(options: GenerateOptions, there: ClusterPaths | None) -> list[Layer]
         layers = [Layer("--generation_type", {"prompt_config": CONTAMINATION_PROMPT, "solver": CONTAMINATION})]
     elif kind in LEAN_PROMPTS:
         layers = [Layer("--generation_type", {"prompt_config": LEAN_PROMPTS[kind], "solver": kind})]
+    elif kind in SELECTING:
+        layers = [Layer("--generation_type", {"solver": kind})]
     else:
-        layers = [Layer("--generation_type", {"solver": kind})] if kind in SELECTING else []
+        layers = []
     if not module:
         return layers
     solver = solver_of_module(module)
@@ -111,13 +113,17 @@ def _layers(options: GenerateOptions, there: ClusterPaths | None) -> list[Layer]
     return [Layer("--generation_module", {"solver": solver})]
 
 
-def _overrides(parsed: Parsed[GenerateOptions]) -> dict[str, Text]:
+def _solver_overrides(parsed: Parsed[GenerateOptions]) -> dict[str, Text]:
     """Return the `++` keys; those of a kind of generation become settings of its solver."""
-    own = CONTAMINATION_KEYS if generation_kind(parsed.options) == CONTAMINATION else ()
-    return {f"solver_config.{key}" if key in own else key: text for key, text in parsed.overrides.items()}
+    if generation_kind(parsed.options) != CONTAMINATION:
+        return dict(parsed.overrides)
+    return {
+        f"solver_config.{key}" if key in CONTAMINATION_KEYS else key: text
+        for key, text in parsed.overrides.items()
+    }
 
 
-def _speech(choice: ModelChoice) -> list[Layer]:
+def _speech_layers(choice: ModelChoice) -> list[Layer]:
     """Return a layer with the solver and prompt for a speech service; no layer for other servers."""
     kind = MODELS.properties(str(choice.layer.values["server.server_type"])).solver
     if kind:
@@ -146,7 +152,7 @@ def _output_dir(parsed: Parsed[GenerateOptions]) -> Path:
     return default_output(parsed.options.expname or "generate")
 
 
-def _seeds(options: GenerateOptions) -> tuple[int, ...] | None:
+def _chosen_seeds(options: GenerateOptions) -> tuple[int, ...] | None:
     if options.random_seeds is not None:
         if options.num_random_seeds is not None:
             raise ConfigError("Give --random_seeds or --num_random_seeds, not both.")
@@ -162,10 +168,12 @@ def from_benchmark(parsed: Parsed[GenerateOptions]) -> bool:
     return not own_input and "dataset" in parsed.overrides
 
 
-def _input(parsed: Parsed[GenerateOptions], there: ClusterPaths | None) -> Path:
+def _input_file(parsed: Parsed[GenerateOptions], there: ClusterPaths | None) -> Path:
     input_file = parsed.options.input_file or parsed.overrides.get("input_file")
     if input_file:
-        return Path(input_file if there is None else there.path_in_job(str(input_file), "--input_file"))
+        if there is not None:
+            input_file = there.path_in_job(str(input_file), "--input_file")
+        return Path(input_file)
     if name := parsed.overrides.get("dataset"):
         return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
     raise ConfigError(

@@ -48,7 +48,7 @@ def run(parsed: Parsed[GenerateOptions]) -> int:
     if dry_run(options, planned):
         show_plan(planned)
         return 0
-    result = work(parsed, planned)
+    result = run_generation(parsed, planned)
     for unit in result.units:
         counts = f"; {ledger_line(unit.ledger)}" if unit.ledger.total else ""
         if finishes := finish_counts(unit.ledger):
@@ -56,14 +56,14 @@ def run(parsed: Parsed[GenerateOptions]) -> int:
         if generation_kind(options) == CONTAMINATION and unit.status == "done":
             counts = f"; {contamination_line(Path(unit.output))}"
         note = f" ({unit.note})" if unit.note and not result.message else ""
-        sys.stdout.write(f"{unit.output}: {unit.status}, {_done(unit)}{counts}{note}\n")
+        sys.stdout.write(f"{unit.output}: {unit.status}, {_format_done(unit)}{counts}{note}\n")
     sys.stdout.write(cache_line(result.units))
     if result.message:
         sys.stderr.write(f"{result.message}\n")
     return result.exit_code
 
 
-def _done(unit: UnitResult) -> str:
+def _format_done(unit: UnitResult) -> str:
     """Format what is done as `3 rows`, or `1 of 3 rows` where some have no record yet."""
     done, rows = unit.kept + unit.generated, counted(unit.rows, "row")
     if done == unit.rows:
@@ -71,7 +71,7 @@ def _done(unit: UnitResult) -> str:
     return f"{done} of {rows}"
 
 
-def result(parsed: Parsed[GenerateOptions]) -> RunResult | Experiment | None:
+def generate_outputs(parsed: Parsed[GenerateOptions]) -> RunResult | Experiment | None:
     """Generate for Python, and return the run, the experiment, or None for a dry run; raises NewskillsError where
     anything is left undone.
 
@@ -89,19 +89,19 @@ def result(parsed: Parsed[GenerateOptions]) -> RunResult | Experiment | None:
     if dry_run(parsed.options, planned):
         show_plan(planned)
         return None
-    done = work(parsed, planned)
+    done = run_generation(parsed, planned)
     if done.exit_code:
         raise NewskillsError(done.message)
     return done
 
 
-def work(parsed: Parsed[GenerateOptions], planned: Sequence[PlannedUnit]) -> RunResult:
+def run_generation(parsed: Parsed[GenerateOptions], planned: Sequence[PlannedUnit]) -> RunResult:
     """Check every first prompt, start the server if one is to be hosted, and run."""
     options = parsed.options
     tracking = tracking_of(
         options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples
     )
-    _shell(options.preprocess_cmd, "--preprocess_cmd")
+    _run_shell_command(options.preprocess_cmd, "--preprocess_cmd")
     files = dict.fromkeys(piece.unit.merged for piece in planned)
     asking = {piece.unit.merged for piece in planned if not asks_nothing(piece.unit)}
     waiting = [file for file in files if options.rerun_done or file in asking or not done_path(file).exists()]
@@ -123,13 +123,13 @@ def work(parsed: Parsed[GenerateOptions], planned: Sequence[PlannedUnit]) -> Run
         )
     for file in waiting:
         if done_path(file).exists():
-            _shell(options.postprocess_cmd, "--postprocess_cmd")
+            _run_shell_command(options.postprocess_cmd, "--postprocess_cmd")
     if tracking is not None and done.exit_code == 0:
         log_reports(tracking, [], {"generate": Path(done.units[0].output)})
     return done
 
 
-def _shell(command: str | None, option: str) -> None:
+def _run_shell_command(command: str | None, option: str) -> None:
     """Run the user's own words with the shell; no text of a model or of data is ever in them. Raises NewskillsError
     where they fail."""
     command = within_repository(command or "")

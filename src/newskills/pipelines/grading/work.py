@@ -63,12 +63,12 @@ def run(parsed: Parsed[GradeOptions]) -> int:
 
     Raises DataError (rows), ConfigError, GraderError.
     """
-    options, settings = parsed.options, _settings(parsed)
+    options, settings = parsed.options, _grade_settings(parsed)
     if options.dry_run:
-        show_dry_run(_steps(options, settings))
+        show_dry_run(_dry_run_steps(options, settings))
         return 0
     with ExitStack() as stack:
-        ledger = _write(_graded(options, settings), lambda: _open(options.output_file, stack))
+        ledger = _write_graded(_grade_files(options, settings), lambda: _open_output(options.output_file, stack))
     sys.stdout.flush()
     sys.stderr.write(f"{counted(ledger.total, 'row')}: {ledger_line(ledger)}\n")
     if _lost_share(ledger) > options.accept_lost:
@@ -76,18 +76,21 @@ def run(parsed: Parsed[GradeOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[GradeOptions]) -> Graded | None:
+def grade_answers(parsed: Parsed[GradeOptions]) -> Graded | None:
     """Grade for Python, and return the rows with their verdicts, None for a dry run. The rows may be objects of
     this process.
 
     Raises DataError (rows), ConfigError, GraderError, and NewskillsError where more samples were lost than
     `accept_lost` allows.
     """
-    options, settings, rows = parsed.options, _settings(parsed), parsed.objects.get(ROWS)
+    options, settings, rows = parsed.options, _grade_settings(parsed), parsed.objects.get(ROWS)
     if options.dry_run:
-        show_dry_run(_steps(options, settings))
+        show_dry_run(_dry_run_steps(options, settings))
         return None
-    graded = _graded(options, settings) if rows is None else _graded_objects(rows, options, settings)
+    if rows is None:
+        graded = _grade_files(options, settings)
+    else:
+        graded = _graded_objects(rows, options, settings)
     if options.output_file is None:
         kept = list(graded)
         ledger = Ledger()
@@ -97,7 +100,7 @@ def result(parsed: Parsed[GradeOptions]) -> Graded | None:
         done = Graded(ledger=ledger, kept=kept)
     else:
         with ExitStack() as stack:
-            ledger = _write(graded, lambda: _open(options.output_file, stack))
+            ledger = _write_graded(graded, lambda: _open_output(options.output_file, stack))
         done = Graded(ledger=ledger, output_file=Path(options.output_file))
     if (lost := _lost_share(ledger)) > options.accept_lost:
         raise NewskillsError(
@@ -107,7 +110,7 @@ def result(parsed: Parsed[GradeOptions]) -> Graded | None:
     return done
 
 
-def _settings(parsed: Parsed[GradeOptions]) -> _Settings:
+def _grade_settings(parsed: Parsed[GradeOptions]) -> _Settings:
     """Return what the `++` keys say. Raises ConfigError."""
     values = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
     end = _end_of_reasoning(values.pop(END_REASONING, None))
@@ -116,7 +119,7 @@ def _settings(parsed: Parsed[GradeOptions]) -> _Settings:
     return _Settings(config, keys, read_config(SandboxConfig, keys, "++sandbox"), end)
 
 
-def _write(graded: Iterator[Row], open_output: Callable[[], IO[bytes]]) -> Ledger:
+def _write_graded(graded: Iterator[Row], open_output: Callable[[], IO[bytes]]) -> Ledger:
     """Write all rows, and return how many have which verdict; the output is opened for the first. Raises DataError
     where there are none."""
     ledger = Ledger()
@@ -149,9 +152,9 @@ def _end_of_reasoning(value: object) -> str:
     return value
 
 
-def _graded(options: GradeOptions, settings: _Settings) -> Iterator[Row]:
+def _grade_files(options: GradeOptions, settings: _Settings) -> Iterator[Row]:
     if not EXECUTORS.properties(options.executor).uses_ray:
-        return _grade(_rows(options.input_files), options, settings)
+        return _grade_placed_rows(_read_placed_rows(options.input_files), options, settings)
     from newskills.run.grade_on_ray import grade_on_ray
 
     if not options.input_files or STDIN in options.input_files:
@@ -165,16 +168,21 @@ def _graded_objects(rows: Iterable[Row], options: GradeOptions, settings: _Setti
     """Yield rows of this process with their verdicts; the caller's own stay as they are. Raises ConfigError."""
     if options.input_files or EXECUTORS.properties(options.executor).uses_ray:
         raise ConfigError("rows are graded in this process: leave out input_files and executor.")
-    return _grade(((f"row {number}", dict(row)) for number, row in enumerate(rows, 1)), options, settings)
+    return _grade_placed_rows(
+        ((f"row {number}", dict(row)) for number, row in enumerate(rows, 1)), options, settings
+    )
 
 
-def _grade(rows: Iterator[tuple[str, Row]], options: GradeOptions, settings: _Settings) -> Iterator[Row]:
+def _grade_placed_rows(
+    rows: Iterator[tuple[str, Row]], options: GradeOptions, settings: _Settings
+) -> Iterator[Row]:
     answers = with_answers(rows, make_grader(options.grader, settings.grader))
-    texts = without_reasoning(answers, settings.end) if settings.end else answers
-    return grade_rows(texts, options.grader, settings.grader, settings.sandbox)
+    if settings.end:
+        answers = without_reasoning(answers, settings.end)
+    return grade_rows(answers, options.grader, settings.grader, settings.sandbox)
 
 
-def _rows(files: list[str]) -> Iterator[tuple[str, Row]]:
+def _read_placed_rows(files: list[str]) -> Iterator[tuple[str, Row]]:
     """Yield (file and line, row) of each input row."""
     if files and STDIN in files[1:]:
         raise ConfigError("--input_files: - (standard input) cannot be combined with files.")
@@ -194,7 +202,7 @@ def _placed_rows(file: IO[bytes], path: Path) -> Iterator[tuple[str, Row]]:
             yield place_in(path, place), decode_row(line, path, place)
 
 
-def _steps(options: GradeOptions, settings: _Settings) -> Iterator[Step]:
+def _dry_run_steps(options: GradeOptions, settings: _Settings) -> Iterator[Step]:
     """Yield the steps of a dry run. Raises NewskillsError for what is not there."""
     config, sandbox, end = settings.grader, settings.sandbox_keys, settings.end
     grader = make_grader(options.grader, config)
@@ -211,7 +219,7 @@ def _steps(options: GradeOptions, settings: _Settings) -> Iterator[Step]:
     yield "writes", options.output_file or "standard output", ""
 
 
-def _open(path: str | None, stack: ExitStack) -> IO[bytes]:
+def _open_output(path: str | None, stack: ExitStack) -> IO[bytes]:
     if path:
         return stack.enter_context(atomic_write(Path(path)))
     return sys.stdout.buffer

@@ -17,12 +17,12 @@ from newskills.models.config import ServerConfig
 from newskills.models.wire import base_url_of
 from newskills.pipelines.gym_rollouts.options import GymRolloutsOptions
 from newskills.pipelines.models import serve_spec
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.placement.cluster import ClusterPaths, paths_of
 from newskills.pipelines.submission.groups import MAIN, groups_of, sandbox_script, server_script
 from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 
 CONTAINERS = ("nemo-gym", "nemo-rl")
 """Names of images that have NeMo Gym, the better one first."""
@@ -31,32 +31,34 @@ CONTAINERS = ("nemo-gym", "nemo-rl")
 def prepare(parsed: Parsed[GymRolloutsOptions], cluster: ClusterConfig) -> PreparedSubmission | None:
     """Prepare a job for each seed whose rollouts are not there; None: nothing is left to do. Raises ConfigError."""
     options = planned_options(parsed)
-    _check(options)
+    _check_policy(options)
     container = options.gym_container or next((n for n in CONTAINERS if n in cluster.containers), CONTAINERS[-1])
     paths = paths_of(cluster, container, options)
     folder = paths.path_in_job(options.output_dir, "--output_dir")
-    files = _files(options, folder)
-    left = files if options.rerun_done else _unfinished(files, paths, cluster)
+    files = _rollout_files(options, folder)
+    left = files
+    if not options.rerun_done:
+        left = _unfinished_files(files, paths, cluster)
     if not left:
-        notice(f"nothing to do: all rollouts are already in {folder}")
+        print_note(f"nothing to do: all rollouts are already in {folder}")
         return None
     name = options.expname or "nemo_gym_rollouts"
     extra = [f"+{key}={value}" for key, value in parsed.overrides.items()]
     plan = Plan()
     for file in left:
-        groups = _groups(options, cluster, paths, file, container, extra)
-        plan.add(f"{name}{_suffix(file)}", groups, outputs=(file,), copies=options.dependent_jobs)
-    shown = {"configs": " ".join(_configs(options)), "writes": " ".join(left)}
-    return prepared(name, plan, cluster, options, shown)
+        groups = _command_groups(options, cluster, paths, file, container, extra)
+        plan.add(f"{name}{_seed_suffix(file)}", groups, outputs=(file,), copies=options.dependent_jobs)
+    shown = {"configs": " ".join(_config_paths(options)), "writes": " ".join(left)}
+    return prepare_submission(name, plan, cluster, options, shown)
 
 
-run, result = job_functions(prepare)
+run, generate_rollouts = job_functions(prepare)
 
 
-def _check(options: GymRolloutsOptions) -> None:
+def _check_policy(options: GymRolloutsOptions) -> None:
     """Raise ConfigError for a policy that is neither served nor at an address, or has no name, and for other options
     that do not fit."""
-    if not _configs(options):
+    if not _config_paths(options):
         raise ConfigError("--config_paths: no config of NeMo Gym is given.")
     if not options.server_address and not options.model:
         raise ConfigError(
@@ -71,11 +73,11 @@ def _check(options: GymRolloutsOptions) -> None:
         raise ConfigError(f"{', '.join(idle)}: only for a server that is started, so not with --server_address.")
 
 
-def _configs(options: GymRolloutsOptions) -> list[str]:
+def _config_paths(options: GymRolloutsOptions) -> list[str]:
     return [path.strip() for text in options.config_paths for path in text.split(",") if path.strip()]
 
 
-def _files(options: GymRolloutsOptions, folder: str) -> list[str]:
+def _rollout_files(options: GymRolloutsOptions, folder: str) -> list[str]:
     """Return the files to write. Raises ConfigError."""
     if options.random_seeds is not None:
         if options.num_random_seeds is not None:
@@ -88,18 +90,18 @@ def _files(options: GymRolloutsOptions, folder: str) -> list[str]:
     return [f"{folder}/rollouts-rs{seed}.jsonl" for seed in seeds]
 
 
-def _suffix(file: str) -> str:
+def _seed_suffix(file: str) -> str:
     """Return the part of a job's name that says which seed it has."""
     _, dash, seed = os.path.basename(file).removesuffix(".jsonl").partition("-")
     return f"{dash}{seed}"
 
 
-def _unfinished(files: Sequence[str], paths: ClusterPaths, cluster: ClusterConfig) -> list[str]:
-    exists = shell_of(cluster, os.environ).exists([paths.host(file) for file in files])
+def _unfinished_files(files: Sequence[str], paths: ClusterPaths, cluster: ClusterConfig) -> list[str]:
+    exists = shell_of(cluster, os.environ).exists([paths.host_path(file) for file in files])
     return [file for file, is_done in zip(files, exists, strict=True) if not is_done]
 
 
-def _groups(
+def _command_groups(
     options: GymRolloutsOptions,
     cluster: ClusterConfig,
     paths: ClusterPaths,
@@ -114,9 +116,9 @@ def _groups(
     else:
         server = server_script(serve_spec(options, elsewhere=not cluster.properties.this_machine), options)
         name = options.policy_model_name
-    sandbox = sandbox_script(options) if options.with_sandbox else None
+    sandbox = sandbox_script(options)
     script = NemoGymRolloutsScript(
-        config_paths=_configs(options),
+        config_paths=_config_paths(options),
         input_file=paths.path_in_job(options.input_file, "--input_file"),
         output_file=file,
         extra_arguments=extra,

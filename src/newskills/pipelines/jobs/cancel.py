@@ -32,14 +32,17 @@ def run(parsed: Parsed[CancelOptions]) -> int:
         show_dry_run([("cancels", job.job.name, f"{job.job.handle} ({job.state})") for job in jobs])
         return 0
     chosen.executor.cancel([job.job.handle for job in jobs])
-    names = ", ".join(job.job.name for job in jobs) if len(jobs) <= SCREENFUL else f"{len(jobs):,} jobs"
-    sys.stdout.write(
-        f"{chosen.experiment.id}: {f'cancelled {names}' if jobs else 'no job is running or waiting'}\n"
-    )
+    if not jobs:
+        outcome = "no job is running or waiting"
+    elif len(jobs) <= SCREENFUL:
+        outcome = f"cancelled {', '.join(job.job.name for job in jobs)}"
+    else:
+        outcome = f"cancelled {len(jobs):,} jobs"
+    sys.stdout.write(f"{chosen.experiment.id}: {outcome}\n")
     return 0
 
 
-def result(parsed: Parsed[CancelOptions]) -> list[JobState] | None:
+def cancel_jobs(parsed: Parsed[CancelOptions]) -> list[JobState] | None:
     """Cancel for Python, and return the jobs that were cancelled, as they were before; None for a dry run. Raises
     UnknownNameError, ConfigError, RemoteError."""
     options = parsed.options

@@ -22,7 +22,7 @@ class ExperimentsOptions(Struct, frozen=True, kw_only=True):
     last: Annotated[int, Meta(ge=1, description="largest number of experiments to show")] = 50
 
 
-def result(parsed: Parsed[ExperimentsOptions]) -> list[Experiment]:
+def list_experiments(parsed: Parsed[ExperimentsOptions]) -> list[Experiment]:
     """List for Python what was submitted from this machine, the latest first."""
     records = ExperimentRecords(os.environ)
     if parsed.options.name is None:
@@ -33,7 +33,7 @@ def result(parsed: Parsed[ExperimentsOptions]) -> list[Experiment]:
 
 
 def run(parsed: Parsed[ExperimentsOptions]) -> int:
-    options, experiments = parsed.options, result(parsed)
+    options, experiments = parsed.options, list_experiments(parsed)
     rows = [
         (
             experiment.id,

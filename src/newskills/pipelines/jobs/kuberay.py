@@ -37,12 +37,12 @@ class KuberayOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[KuberayOptions]) -> int:
-    """Print the manifest. Raises as `result`."""
-    sys.stdout.write(result(parsed))
+    """Print the manifest. Raises as `kuberay_manifest`."""
+    sys.stdout.write(kuberay_manifest(parsed))
     return 0
 
 
-def result(parsed: Parsed[KuberayOptions]) -> str:
+def kuberay_manifest(parsed: Parsed[KuberayOptions]) -> str:
     """Return the manifest, for kubectl. Raises ConfigError for values that Kubernetes refuses, or a folder that no pod
     sees."""
     import yaml
@@ -64,7 +64,9 @@ def result(parsed: Parsed[KuberayOptions]) -> str:
     mount = options.mount or cluster.job_dir
     if not mount.startswith("/") or not is_inside(cluster.job_dir, mount):
         raise ConfigError(f"job_dir {cluster.job_dir} of cluster '{cluster.name}' is not below --mount={mount}.")
-    most = options.workers if options.max_workers is None else options.max_workers
+    most = options.max_workers
+    if most is None:
+        most = options.workers
     if most < options.workers:
         raise ConfigError(f"--max_workers={most} is less than --workers={options.workers}.")
     pods = RayPods(

@@ -27,17 +27,17 @@ class LogsOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[LogsOptions]) -> int:
-    return _show(parsed, print_now)
+    return _show_logs(parsed, print_now)
 
 
-def _show(parsed: Parsed[LogsOptions], say: PrintLine) -> int:
+def _show_logs(parsed: Parsed[LogsOptions], say: PrintLine) -> int:
     options = parsed.options
     if (invocation := find_invocation(options.name)) is not None:
         return invocation.show_logs(say, follow=options.follow)
     return find_submitted(options.name).show_logs(options.job, options.command, say, follow=options.follow)
 
 
-def result(parsed: Parsed[LogsOptions]) -> list[str]:
+def read_logs(parsed: Parsed[LogsOptions]) -> list[str]:
     """Return the lines, which `follow` prints as they come, too. Raises NewskillsError where it sees that the jobs have
     failed."""
     lines: list[str] = []
@@ -47,6 +47,6 @@ def result(parsed: Parsed[LogsOptions]) -> list[str]:
         if parsed.options.follow:
             print_now(line)
 
-    if code := _show(parsed, keep):
+    if code := _show_logs(parsed, keep):
         raise NewskillsError(f"The jobs of '{parsed.options.name}' ended with exit code {code}.")
     return lines

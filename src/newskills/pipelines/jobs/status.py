@@ -25,8 +25,8 @@ from newskills.pipelines.submission.submitted import (
     ask_about,
     find_submitted,
     job_rows,
-    screenful,
-    summary,
+    select_screenful,
+    summarize_states,
 )
 
 
@@ -64,19 +64,19 @@ def run(parsed: Parsed[StatusOptions]) -> int:
     if options.name is not None:
         chosen = find_submitted(options.name)
         jobs = chosen.states(options.job)
-        print_text(_title(chosen.experiment))
-        shown = jobs if options.all else screenful(jobs)
+        print_text(_experiment_title(chosen.experiment))
+        shown = jobs if options.all else select_screenful(jobs)
         if len(shown) == len(jobs):
             print_table(job_rows(jobs), JOB_HEAD)
             return 0
-        sys.stdout.write(f"{len(jobs):,} jobs: {summary(jobs)}\n\n")
+        sys.stdout.write(f"{len(jobs):,} jobs: {summarize_states(jobs)}\n\n")
         print_table(job_rows(shown), JOB_HEAD)
         sys.stdout.write(f"… and {len(jobs) - len(shown):,} more: ns status {options.name} --all\n")
         return 0
-    return _overview(options.last)
+    return _print_overview(options.last)
 
 
-def result(parsed: Parsed[StatusOptions]) -> list[JobState]:
+def job_states(parsed: Parsed[StatusOptions]) -> list[JobState]:
     """Return, for Python, the jobs of an experiment and what they do; without a name, those of the latest
     experiments. Raises UnknownNameError, ConfigError, RemoteError."""
     options = parsed.options
@@ -101,11 +101,11 @@ def _show_batches(folder: Path, json: bool) -> bool:
     return bool(records)
 
 
-def _overview(last: int) -> int:
+def _print_overview(last: int) -> int:
     rows, code = list[tuple[str, ...]](), 0
     for experiment in itertools.islice(ExperimentRecords(os.environ).latest(), last):
         try:
-            doing = summary(ask_about(experiment).states())
+            doing = summarize_states(ask_about(experiment).states())
         except NewskillsError as error:
             sys.stderr.write(f"error: {experiment.id}: {error}\n")
             doing, code = "?", error.exit_code
@@ -119,11 +119,11 @@ def _overview(last: int) -> int:
     return code
 
 
-def _title(experiment: Experiment) -> str:
+def _experiment_title(experiment: Experiment) -> str:
     package = experiment.package
-    code = f"commit {package.commit[:12]}" if package.commit else "no git repository"
+    code = "no git repository"
+    if package.commit:
+        code = f"commit {package.commit[:12]}"
     if package.uncommitted:
-        changed = f" ({counted(len(package.uncommitted), 'file')} not committed)"
-    else:
-        changed = ""
-    return f"{experiment.id} on cluster {experiment.cluster.name}, {code}{changed}, submitted {experiment.submitted_at}"
+        code += f" ({counted(len(package.uncommitted), 'file')} not committed)"
+    return f"{experiment.id} on cluster {experiment.cluster.name}, {code}, submitted {experiment.submitted_at}"

@@ -20,10 +20,10 @@ from newskills.config.layers import Layer
 from newskills.models.kinds import MODELS
 from newskills.pipelines.arguments import user_layer
 from newskills.pipelines.evaluation.options import EvalOptions
-from newskills.pipelines.evaluation.specification import specification
+from newskills.pipelines.evaluation.specification import evaluation_spec
 from newskills.pipelines.load_testing.options import LoadTestOptions
 from newskills.pipelines.models import ModelChoice
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.run.engine.build import RunBuilder
 from newskills.run.evaluate import plan_evaluation
 from newskills.run.load_testing.texts import PromptLengths, WordScale, measure_scale, prompt_text
@@ -54,14 +54,16 @@ def prompt_rows(parsed: Parsed[LoadTestOptions], choice: ModelChoice) -> list[Pr
     if options.benchmarks:
         groups = _of_benchmarks(parsed, own)
     else:
-        rows = _file_rows(Path(options.input_file), parsed) if options.input_file else []
+        rows = []
+        if options.input_file:
+            rows = _file_rows(Path(options.input_file), parsed)
         if options.input_file and "prompt_config" in parsed.overrides:
             form = {}
         else:
             form = {"prompt_format": "openai"}
         layers = [choice.layer, Layer("ns load_test", {**own, **form}), user_layer(parsed.overrides)]
         resolved = resolve_config(layers)
-        rows = _limited(rows, resolved.value.max_samples)
+        rows = _limit_rows(rows, resolved.value.max_samples)
         groups = [PromptRows(config=resolved.value, origin=resolved.origin, rows=rows)]
     if _ignores_eos(options, groups[0].config.server):
         groups = [replace(group, config=_without_eos(group.config)) for group in groups]
@@ -90,7 +92,7 @@ class PromptMaker:
             return
         scale = await measure_scale(model, lambda text: self._text_request(text, 1))
         if scale is None:
-            notice("the server does not count the tokens of prompts: --input_tokens is a number of words")
+            print_note("the server does not count the tokens of prompts: --input_tokens is a number of words")
         else:
             self._scale = scale
 
@@ -117,18 +119,18 @@ def _of_benchmarks(parsed: Parsed[LoadTestOptions], own: Row) -> list[PromptRows
     chosen = {name: [getattr(options, name)] for name in names if getattr(options, name) is not None}
     values: Row = {**chosen, "benchmarks": options.benchmarks, "output_dir": options.output_dir}
     evaluation = Parsed(build(EvalOptions, values, command="load_test"), parsed.overrides, frozenset(values))
-    spec = specification(evaluation)
+    spec = evaluation_spec(evaluation)
     spec = replace(spec, layers=[*spec.layers[:-1], Layer("ns load_test", own), spec.layers[-1]])
     groups: dict[str, PromptRows] = {}
     for piece in plan_evaluation(spec).answers:
         config = piece.unit.config
         rows = list(read_rows(Path(config.input_file)))
-        group = PromptRows(config=config, origin=piece.resolved.origin, rows=_limited(rows, config.max_samples))
+        group = PromptRows(config=config, origin=piece.resolved.origin, rows=_limit_rows(rows, config.max_samples))
         groups.setdefault(config.input_file, group)
     return list(groups.values())
 
 
-def _limited(rows: list[Row], most: int) -> list[Row]:
+def _limit_rows(rows: list[Row], most: int) -> list[Row]:
     if most < 0:
         return rows
     return rows[:most]
@@ -140,10 +142,10 @@ def _file_rows(path: Path, parsed: Parsed[LoadTestOptions]) -> list[Row]:
         raise DataError(f"{path} has no rows.")
     if "prompt_config" in parsed.overrides:
         return rows
-    return [{"messages": _messages(row, path, number)} for number, row in enumerate(rows, 1)]
+    return [{"messages": _row_messages(row, path, number)} for number, row in enumerate(rows, 1)]
 
 
-def _messages(row: Row, path: Path, number: int) -> list[Row]:
+def _row_messages(row: Row, path: Path, number: int) -> list[Row]:
     """Return the messages of a row: its own, or its text; of a ShareGPT conversation the first turn."""
     if isinstance(row.get("messages"), list):
         return list(row["messages"])
@@ -182,4 +184,4 @@ def tell_repeats(groups: Sequence[PromptRows], requests: int) -> None:
     """Tell where prompts are sent more than once, which a server may answer from its cache."""
     rows = sum(len(group.rows) for group in groups)
     if rows and requests > rows:
-        notice(f"{rows:,} prompts for {requests:,} requests: they repeat, and the server may have cached them")
+        print_note(f"{rows:,} prompts for {requests:,} requests: they repeat, and the server may have cached them")

@@ -17,9 +17,11 @@ def show_load_test(test: LoadTest) -> None:
     """Print the levels, what must be known to read them, and the highest load within the limits."""
     limited, failing = bool(test.limits), any(figures.failed for figures in test.levels)
     head = ["load", "req/s", "tok/s", "TTFT", "TPOT", "ITL", "E2EL"]
-    head += ["good"] if limited else []
-    head += ["failed"] if failing else []
-    print_table([_cells(figures, limited=limited, failing=failing) for figures in test.levels], head)
+    if limited:
+        head.append("good")
+    if failing:
+        head.append("failed")
+    print_table([_level_cells(figures, limited=limited, failing=failing) for figures in test.levels], head)
     print_text(f"TTFT, TPOT, ITL, E2EL: p50/p90/p99 in ms; tok/s: output tokens{_source_of_tokens(test)}")
     for figures in test.levels:
         if figures.errors:
@@ -28,7 +30,7 @@ def show_load_test(test: LoadTest) -> None:
         for note in figures.notes:
             print_text(f"{figures.name}: {note}")
     if limited:
-        print_text(_verdict(test))
+        print_text(_verdict_line(test))
     sys.stdout.write(f"records: {test.records}\n")
 
 
@@ -59,7 +61,7 @@ def _source_of_tokens(test: LoadTest) -> str:
     return words
 
 
-def _cells(figures: LevelFigures, *, limited: bool, failing: bool) -> list[str]:
+def _level_cells(figures: LevelFigures, *, limited: bool, failing: bool) -> list[str]:
     spreads = (figures.ttft_ms, figures.tpot_ms, figures.itl_ms, figures.e2el_ms)
     cells = [
         figures.name,
@@ -67,23 +69,26 @@ def _cells(figures: LevelFigures, *, limited: bool, failing: bool) -> list[str]:
         f"{figures.output_throughput:.0f}",
         *(_spread_cell(spread) for spread in spreads),
     ]
-    cells += ["–" if figures.good_share is None else f"{figures.good_share:.0%}"] if limited else []
-    return cells + ([f"{figures.failed:,}"] if failing else [])
+    if limited:
+        cells.append("–" if figures.good_share is None else f"{figures.good_share:.0%}")
+    if failing:
+        cells.append(f"{figures.failed:,}")
+    return cells
 
 
 def _spread_cell(spread: LatencySpread | None) -> str:
     if spread is None:
         return "–"
-    return "/".join(_milliseconds(value) for value in (spread.p50, spread.p90, spread.p99))
+    return "/".join(_format_milliseconds(value) for value in (spread.p50, spread.p90, spread.p99))
 
 
-def _milliseconds(value: float) -> str:
+def _format_milliseconds(value: float) -> str:
     if value < 10:
         return f"{value:.1f}"
     return f"{value:.0f}"
 
 
-def _verdict(test: LoadTest) -> str:
+def _verdict_line(test: LoadTest) -> str:
     kind = test.levels[0].kind if test.levels else "load"
     bounds = ", ".join(f"{name} ≤ {value:g} ms" for name, value in test.limits.items())
     condition = f"{test.share:.0%} of requests within {bounds}"

@@ -24,13 +24,13 @@ from newskills.pipelines.load_testing.options import LoadTestOptions
 from newskills.pipelines.load_testing.prompts import PromptMaker, PromptRows, prompt_rows, tell_repeats
 from newskills.pipelines.load_testing.showing import show_load_test, show_settings
 from newskills.pipelines.models import ModelChoice, choose_model
-from newskills.pipelines.notices import notice
-from newskills.pipelines.serving.endpoint import served
+from newskills.pipelines.notices import print_note
+from newskills.pipelines.serving.endpoint import running_endpoint
 from newskills.run.engine.build import RunBuilder
 from newskills.run.load_testing.figures import figures_of, parse_limits
 from newskills.run.load_testing.measuring import LoadGenerator
 from newskills.run.load_testing.records import LOG, LoadKind, LoadLevel, MeasuredLevel, read_levels
-from newskills.run.load_testing.result import SUMMARY, LoadTest, highest_passing, passes
+from newskills.run.load_testing.result import SUMMARY, LoadTest, highest_passing, meets_limits
 from newskills.run.load_testing.search import highest_load
 from newskills.run.load_testing.texts import PromptLengths
 from newskills.run.planning.config import EndpointConfig
@@ -42,7 +42,7 @@ UNLIMITED = 4096
 
 
 def run(parsed: Parsed[LoadTestOptions]) -> int:
-    test = result(parsed)
+    test = measure_load(parsed)
     if test is None:
         return 0
     if parsed.options.json:
@@ -54,7 +54,7 @@ def run(parsed: Parsed[LoadTestOptions]) -> int:
     return 1
 
 
-def result(parsed: Parsed[LoadTestOptions]) -> LoadTest | None:
+def measure_load(parsed: Parsed[LoadTestOptions]) -> LoadTest | None:
     """Measure for Python, and return the figures; None where nothing was to be done. Raises NewskillsError."""
     parsed = _with_model(parsed)
     options = parsed.options
@@ -77,7 +77,7 @@ def result(parsed: Parsed[LoadTestOptions]) -> LoadTest | None:
     with hold_lock(folder / ".load_test.lock", f"The folder {folder}"):
         test = LoadTester(parsed, groups, builder, levels, folder)
         try:
-            return test.test(choice, limits)
+            return test.measure_levels(choice, limits)
         finally:
             builder.close()
 
@@ -91,37 +91,40 @@ def _with_model(parsed: Parsed[LoadTestOptions]) -> Parsed[LoadTestOptions]:
     names = served_models(options.server_address.split(",")[0])
     if not names:
         return parsed
-    notice(f"no --model: asking {names[0]}, the first that {options.server_address} serves")
+    print_note(f"no --model: asking {names[0]}, the first that {options.server_address} serves")
     return msgspec.structs.replace(parsed, options=replace(options, model=names[0]))
 
 
 def planned_levels(options: LoadTestOptions) -> list[LoadLevel]:
     """Return the levels that are measured, of a search the first one. Raises ConfigError."""
-    rates = _numbers(options.rate, "--rate")
-    concurrencies = _numbers(options.concurrency, "--concurrency")
+    rates = _parse_numbers(options.rate, "--rate")
+    concurrencies = _parse_numbers(options.concurrency, "--concurrency")
     if any(value < 1 or value % 1 for value in concurrencies):
         raise ConfigError("--concurrency: expected whole numbers of requests in flight, such as 1,8,64.")
     if options.find == "concurrency" and rates:
         raise ConfigError("--find=concurrency has no --rate.", hint="Leave out one of them.")
     if not rates and options.find != "rate":
-        values = concurrencies or ([1.0] if options.find else list(USUAL_CONCURRENCY))
-        return [_level(options, "concurrency", value, 0) for value in _ascending(values, options)]
+        if not concurrencies:
+            concurrencies = [1.0] if options.find else list(USUAL_CONCURRENCY)
+        return [
+            _load_level(options, "concurrency", value, 0) for value in _ascending_loads(concurrencies, options)
+        ]
     if len(concurrencies) > 1:
         raise ConfigError("With --rate, --concurrency is the most requests in flight: give one number.")
     if options.find and 0.0 in rates:
         raise ConfigError("--find=rate begins with a number of requests per second, not with inf.")
     most = int(concurrencies[0]) if concurrencies else 0
-    return [_level(options, "rate", value, most) for value in _ascending(rates or [1.0], options)]
+    return [_load_level(options, "rate", value, most) for value in _ascending_loads(rates or [1.0], options)]
 
 
-def _ascending(values: Sequence[float], options: LoadTestOptions) -> list[float]:
+def _ascending_loads(values: Sequence[float], options: LoadTestOptions) -> list[float]:
     """Return each load once, all at once (0) as the last; where one is searched for, the first alone."""
     if options.find:
         return list(values[:1])
     return sorted(set(values), key=lambda value: value or float("inf"))
 
 
-def _level(options: LoadTestOptions, kind: LoadKind, value: float, most: int) -> LoadLevel:
+def _load_level(options: LoadTestOptions, kind: LoadKind, value: float, most: int) -> LoadLevel:
     requests = options.num_requests or 0
     if not requests and options.seconds is None:
         if kind == "rate":
@@ -130,19 +133,15 @@ def _level(options: LoadTestOptions, kind: LoadKind, value: float, most: int) ->
             requests = max(FEWEST_REQUESTS, REQUESTS_PER_SLOT * int(value))
     if not requests and not value:
         raise ConfigError("--rate=inf needs --num_requests: it has no end otherwise.")
-    return LoadLevel(
-        kind=kind,
-        value=value,
-        requests=requests,
-        seconds=options.seconds or 0.0,
-        burstiness=options.burstiness if kind == "rate" else 1.0,
-        burst=options.burst if kind == "rate" else 1,
-        most=most,
-        seed=options.seed,
+    level = LoadLevel(
+        kind=kind, value=value, requests=requests, seconds=options.seconds or 0.0, most=most, seed=options.seed
     )
+    if kind == "rate":
+        return msgspec.structs.replace(level, burstiness=options.burstiness, burst=options.burst)
+    return level
 
 
-def _numbers(values: str | Sequence[float] | None, option: str) -> list[float]:
+def _parse_numbers(values: str | Sequence[float] | None, option: str) -> list[float]:
     """Return the numbers of an option; 0 for inf. Raises ConfigError."""
     words = values.split(",") if isinstance(values, str) else list(values or ())
     try:
@@ -167,24 +166,29 @@ class LoadTester:
     ) -> None:
         self._options, self._groups, self._builder = parsed.options, groups, builder
         self._levels, self._folder = levels, folder
-        self._lengths = _lengths(parsed.options, groups)
-        self._workload = _workload(parsed.options, groups, self._lengths)
-        self._measured = {} if parsed.options.rerun_done else read_levels(folder / LOG)
+        self._lengths = _prompt_lengths(parsed.options, groups)
+        self._workload = _describe_workload(parsed.options, groups, self._lengths)
+        self._measured: dict[str, MeasuredLevel] = {}
+        if not parsed.options.rerun_done:
+            self._measured = read_levels(folder / LOG)
 
-    def test(self, choice: ModelChoice, limits: dict[str, float]) -> LoadTest:
+    def measure_levels(self, choice: ModelChoice, limits: dict[str, float]) -> LoadTest:
         """Measure what is missing, and return all figures. Raises ConfigError where a level was measured with other
         prompts or another endpoint, NewskillsError."""
         options, server = self._options, self._groups[0].config.server
-        missing = [level for level in self._levels if self._done(level) is None]
+        missing = [level for level in self._levels if self._measured_level(level) is None]
         levels: list[MeasuredLevel] = []
         if missing or options.find:
-            with served(choice.host, server, self._folder, options.server_timeout) as endpoint:
+            with running_endpoint(choice.host, server, self._folder, options.server_timeout) as endpoint:
                 aio.run(lambda: self._measure_all(endpoint, limits, levels))
         else:
             levels = [self._measured[level.name] for level in self._levels]
         figures = sorted(
             (figures_of(level, limits) for level in levels), key=lambda level: level.value or float("inf")
         )
+        highest = None
+        if limits:
+            highest = highest_passing(figures, options.share)
         test = LoadTest(
             model=server.model or "",
             address=str(self._workload["address"]),
@@ -193,13 +197,13 @@ class LoadTester:
             limits=limits,
             share=options.share,
             find=options.find,
-            highest=highest_passing(figures, options.share) if limits else None,
+            highest=highest,
             records=str(self._folder / LOG),
         )
         write_json(self._folder / SUMMARY, test)
         return test
 
-    def _done(self, level: LoadLevel) -> MeasuredLevel | None:
+    def _measured_level(self, level: LoadLevel) -> MeasuredLevel | None:
         measured = self._measured.get(level.name)
         if measured is None:
             return None
@@ -226,11 +230,11 @@ class LoadTester:
 
         async def measured(level: LoadLevel) -> MeasuredLevel:
             nonlocal prepared
-            if (done := self._done(level)) is None:
+            if (done := self._measured_level(level)) is None:
                 if not prepared:
-                    await self._prepare(model, maker)
+                    await self._warm_up(model, maker)
                     prepared = True
-                notice(_begin(level))
+                print_note(_describe_level(level))
                 done = await LoadGenerator(model, log, level, tokenizer).run(
                     maker.requests(level.name), self._workload
                 )
@@ -239,7 +243,7 @@ class LoadTester:
 
         try:
             if self._options.find:
-                await self._search(self._levels[0], limits, measured)
+                await self._search_highest(self._levels[0], limits, measured)
             else:
                 for level in self._levels:
                     await measured(level)
@@ -247,16 +251,16 @@ class LoadTester:
             await model.close()
             log.close()
 
-    async def _search(
+    async def _search_highest(
         self, first: LoadLevel, limits: dict[str, float], measured: Callable[[LoadLevel], Awaitable[MeasuredLevel]]
     ) -> None:
         async def within(value: float) -> bool:
-            level = _level(self._options, first.kind, value, first.most)
-            return passes(figures_of(await measured(level), limits), self._options.share)
+            level = _load_level(self._options, first.kind, value, first.most)
+            return meets_limits(figures_of(await measured(level), limits), self._options.share)
 
         await highest_load(within, first.value, whole=first.kind == "concurrency")
 
-    async def _prepare(self, model: Model, maker: PromptMaker) -> None:
+    async def _warm_up(self, model: Model, maker: PromptMaker) -> None:
         await maker.prepare(model)
         if self._options.warmup:
             load = LoadLevel(
@@ -279,8 +283,10 @@ def _most_in_flight(level: LoadLevel) -> float:
     return min(level.requests or UNLIMITED, UNLIMITED)
 
 
-def _begin(level: LoadLevel) -> str:
-    parts = [f"{level.requests:,} requests"] if level.requests else []
+def _describe_level(level: LoadLevel) -> str:
+    parts = []
+    if level.requests:
+        parts.append(f"{level.requests:,} requests")
     if level.seconds:
         parts.append(f"{level.seconds:g} s at most")
     elif level.kind == "rate" and level.value:
@@ -288,7 +294,7 @@ def _begin(level: LoadLevel) -> str:
     return f"{level.name}: {', '.join(parts)}"
 
 
-def _lengths(options: LoadTestOptions, groups: Sequence[PromptRows]) -> PromptLengths:
+def _prompt_lengths(options: LoadTestOptions, groups: Sequence[PromptRows]) -> PromptLengths:
     return PromptLengths(
         input_tokens=options.input_tokens,
         output_tokens=groups[0].config.inference.tokens_to_generate or 1,
@@ -299,12 +305,16 @@ def _lengths(options: LoadTestOptions, groups: Sequence[PromptRows]) -> PromptLe
     )
 
 
-def _workload(options: LoadTestOptions, groups: Sequence[PromptRows], lengths: PromptLengths) -> Row:
+def _describe_workload(options: LoadTestOptions, groups: Sequence[PromptRows], lengths: PromptLengths) -> Row:
     """Return what is sent, and to whom; the levels of one folder have the same."""
     config = groups[0].config
-    prompts: Row = {"benchmarks": options.benchmarks} if options.benchmarks else {"file": options.input_file}
+    prompts: Row
     if not groups[0].rows:
         prompts = msgspec.to_builtins(lengths)
+    elif options.benchmarks:
+        prompts = {"benchmarks": options.benchmarks}
+    else:
+        prompts = {"file": options.input_file}
     address = config.server.base_url or "a server that is started for the test"
     return {
         "model": config.server.model,
@@ -329,7 +339,7 @@ def _show_plan(
     rows = sum(len(group.rows) for group in groups)
     prompts = f"{rows:,} prompts" if rows else f"texts of {options.input_tokens:,} tokens"
     steps: list[tuple[str, object, object]] = [("asks", server.model or "", where), ("sends", prompts, "streamed")]
-    steps += [("measures", level.name, _begin(level).partition(": ")[2]) for level in levels]
+    steps += [("measures", level.name, _describe_level(level).partition(": ")[2]) for level in levels]
     if options.find:
         steps.append(("finds", f"the highest {options.find}", f"{options.share:.0%} within {options.limits}"))
     show_dry_run([*steps, ("writes", folder, f"{LOG}, {SUMMARY}")])

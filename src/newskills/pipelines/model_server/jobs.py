@@ -21,7 +21,12 @@ from newskills.launch.scripts.script import ServerScript
 from newskills.pipelines.model_server.chat import chat_options, chat_with
 from newskills.pipelines.model_server.options import StartServerOptions
 from newskills.pipelines.models import serve_spec
-from newskills.pipelines.submission.following import StoppedByUser, ended_like_ctrl_c, follow, stopped_by_ctrl_c
+from newskills.pipelines.submission.following import (
+    StoppedByUser,
+    ended_like_ctrl_c,
+    follow_experiment,
+    stopped_by_ctrl_c,
+)
 from newskills.pipelines.submission.groups import (
     SANDBOX,
     SERVER,
@@ -32,7 +37,7 @@ from newskills.pipelines.submission.groups import (
 )
 from newskills.pipelines.submission.job_command import planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills.pipelines.submission.submit import say_submitted, submit_prepared
 
 LOOK_EVERY = 1.0
@@ -44,7 +49,7 @@ shown=$(scontrol show node -o "$1" 2>/dev/null) && [[ $shown =~ NodeAddr=([^ ]+)
 """Prints how a login node reaches the node $1, whose name only Slurm may know."""
 
 
-def serve(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> tuple[Experiment | None, int]:
+def submit_and_follow(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> tuple[Experiment | None, int]:
     """Submit, follow until the server has ended, and return (the experiment, None for a dry run; the exit code).
 
     Raises ConfigError (a tunnel without ssh), RemoteError.
@@ -65,20 +70,20 @@ def serve(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> tuple[E
         try:
             with stopped_by_ctrl_c(experiment):
                 say_submitted(experiment)
-                return experiment, _watch(experiment, options, cluster)
+                return experiment, _follow_server(experiment, options, cluster)
         except StoppedByUser:
             sys.stdout.write("Stopped.\n")
             return experiment, 0
 
 
-def _watch(experiment: Experiment, options: StartServerOptions, cluster: ClusterConfig) -> int:
+def _follow_server(experiment: Experiment, options: StartServerOptions, cluster: ClusterConfig) -> int:
     """Follow the server until it has ended."""
     over = threading.Event()
     server = server_script(serve_spec(options, elsewhere=not cluster.properties.this_machine), options)
-    watcher = threading.Thread(target=_announce, args=(experiment, options, server, over), daemon=True)
+    watcher = threading.Thread(target=_announce_addresses, args=(experiment, options, server, over), daemon=True)
     watcher.start()
     try:
-        return follow(experiment, show=(SERVER, SANDBOX))
+        return follow_experiment(experiment, show=(SERVER, SANDBOX))
     finally:
         over.set()
         watcher.join()
@@ -91,16 +96,16 @@ def prepare(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> Prepa
     server = server_script(spec, options)
     if options.port:
         server.port = options.port
-    sandbox = sandbox_script(options) if options.with_sandbox else None
+    sandbox = sandbox_script(options)
     client = Command(server, container=container_of(server, options), name=SERVER, role="client")
     groups = groups_of(client, options, server=None, sandbox=sandbox, gpus=spec.num_gpus, nodes=spec.num_nodes)
     plan = Plan()
     name = options.expname or "server"
     plan.add(name, groups, copies=options.dependent_jobs)
-    return prepared(name, plan, cluster, options, {"model": spec.model})
+    return prepare_submission(name, plan, cluster, options, {"model": spec.model})
 
 
-def _announce(
+def _announce_addresses(
     experiment: Experiment, options: StartServerOptions, server: ServerScript, over: threading.Event
 ) -> None:
     """Print where the server and the sandbox listen, once they have ports, and open the tunnels to them."""
@@ -110,7 +115,9 @@ def _announce(
     waiting = [name for name in job.commands if name in ports]
     with contextlib.ExitStack() as tunnels:
         while not over.wait(LOOK_EVERY):
-            texts = shell.read([f"{job.folder}/ports/{name}" for name in waiting]) if waiting else []
+            if not waiting:
+                continue
+            texts = shell.read([f"{job.folder}/ports/{name}" for name in waiting])
             for name, text in zip(list(waiting), texts, strict=True):
                 host, _, port = (text or "").partition("\n")[0].partition(" ")
                 if not port.isdigit():
@@ -119,14 +126,16 @@ def _announce(
                 address = f"http://{host}:{port}"
                 where = f"{name} listens at {address}"
                 if options.create_tunnel and isinstance(shell, RemoteMachine):
-                    where += _tunnel(tunnels, shell, ports[name], (host, int(port)))
+                    where += _open_tunnel(tunnels, shell, ports[name], (host, int(port)))
                     address = f"http://127.0.0.1:{ports[name]}"
                 print_now(f"{where} (it answers after loading); Ctrl-C stops it")
                 if name == SERVER and options.launch_chat_interface:
-                    _chat(tunnels, address, server, options)
+                    _open_chat_page(tunnels, address, server, options)
 
 
-def _chat(stack: contextlib.ExitStack, address: str, server: ServerScript, options: StartServerOptions) -> None:
+def _open_chat_page(
+    stack: contextlib.ExitStack, address: str, server: ServerScript, options: StartServerOptions
+) -> None:
     try:
         chat = chat_options(options.extra_chat_args)
         stack.enter_context(chat_with(address, server.name, server.key_variable, chat, print_now))
@@ -134,11 +143,11 @@ def _chat(stack: contextlib.ExitStack, address: str, server: ServerScript, optio
         print_now(f"No chat page is started: {error}")
 
 
-def _tunnel(tunnels: contextlib.ExitStack, shell: RemoteMachine, local: int, there: tuple[str, int]) -> str:
+def _open_tunnel(tunnels: contextlib.ExitStack, shell: RemoteMachine, local: int, there: tuple[str, int]) -> str:
     host, port = there
     try:
         address = shell.run(["bash", "-c", _ADDRESS, "bash", host]).out.strip()
-        tunnels.enter_context(shell.forwarded(local, address or host, port))
+        tunnels.enter_context(shell.forward_port(local, address or host, port))
     except RemoteError as error:
         return f", without a tunnel: {error}"
     return f", and here at http://127.0.0.1:{local}"

@@ -25,34 +25,34 @@ from newskills.run.hosting.servers import EndedServer, serve_foreground
 
 def run(parsed: Parsed[StartServerOptions]) -> int:
     """Serve until it is stopped; return the exit code. Raises ConfigError, ServerStartError."""
-    cluster = _cluster(parsed)
+    cluster = _server_cluster(parsed)
     if cluster is not None:
-        _, code = jobs.serve(parsed, cluster)
+        _, code = jobs.submit_and_follow(parsed, cluster)
         return code
-    served = _here(parsed.options)
+    served = _serve_here(parsed.options)
     if served is None:
         return 0
     return served.exit_code
 
 
-def result(parsed: Parsed[StartServerOptions]) -> EndedServer | Experiment | None:
+def serve_model(parsed: Parsed[StartServerOptions]) -> EndedServer | Experiment | None:
     """Serve for Python until it is stopped; return the server that has ended, on a cluster its experiment.
 
     Raises NewskillsError where the server ended with another code than 0.
     """
-    cluster = _cluster(parsed)
+    cluster = _server_cluster(parsed)
     served: EndedServer | Experiment | None
     if cluster is not None:
-        served, code = jobs.serve(parsed, cluster)
+        served, code = jobs.submit_and_follow(parsed, cluster)
     else:
-        served = _here(parsed.options)
+        served = _serve_here(parsed.options)
         code = 0 if served is None else served.exit_code
     if code:
         raise NewskillsError(f"The server ended with exit code {code}.")
     return served
 
 
-def _cluster(parsed: Parsed[StartServerOptions]) -> ClusterConfig | None:
+def _server_cluster(parsed: Parsed[StartServerOptions]) -> ClusterConfig | None:
     """Return the cluster whose job the server is; None: a process of this machine. Raises ConfigError."""
     options = parsed.options
     if options.server_address:
@@ -63,13 +63,13 @@ def _cluster(parsed: Parsed[StartServerOptions]) -> ClusterConfig | None:
     return cluster
 
 
-def _here(options: StartServerOptions) -> EndedServer | None:
+def _serve_here(options: StartServerOptions) -> EndedServer | None:
     """Serve on this machine; None for a dry run. Raises ConfigError, ServerStartError."""
     spec = msgspec.structs.replace(serve_spec(options), port=options.port, host=options.host)
     command = serve_argv(msgspec.structs.replace(spec, port=options.port or 5000))
     beside = None
     if options.launch_chat_interface:
-        beside = chat_beside(command.key_variable, chat_options(options.extra_chat_args), _say)
+        beside = chat_beside(command.key_variable, chat_options(options.extra_chat_args), _print_server_line)
     if options.dry_run:
         sys.stdout.write("\n".join(command.argv) + "\n")
         return None
@@ -77,9 +77,11 @@ def _here(options: StartServerOptions) -> EndedServer | None:
         folder = Path(options.log_dir)
     else:
         folder = Path(tempfile.mkdtemp(prefix="newskills-server-"))
-    return serve_foreground(spec, folder / "server.log", options.server_timeout, say=_say, beside=beside)
+    return serve_foreground(
+        spec, folder / "server.log", options.server_timeout, say=_print_server_line, beside=beside
+    )
 
 
-def _say(text: str) -> None:
+def _print_server_line(text: str) -> None:
     sys.stdout.write(printable(text.rstrip("\n")) + "\n")
     sys.stdout.flush()

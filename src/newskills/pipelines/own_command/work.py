@@ -36,7 +36,7 @@ from newskills.pipelines.submission.groups import (
 )
 from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 
 ADDRESS_VARIABLE = "NEMO_SKILLS_SERVER_ADDRESS"
 _SHELL = re.compile(r"[\s;&|<>$`(]", re.ASCII)
@@ -71,7 +71,7 @@ class OwnScript(BaseJobScript):
         if self.model is not None:
             env[MODEL_VARIABLE] = self.model
         keys = server_secrets(self.server, context)
-        secrets = sandbox_secrets(context) if self.sandbox is not None else ()
+        secrets = sandbox_secrets(self.sandbox, context)
         return replace(script, env=env, secrets=(*script.secrets, *keys, *secrets))
 
 
@@ -82,7 +82,7 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
         raise ConfigError(
             "No command is given. Write it after all options, or as --command.", hint="See: ns run_cmd --help"
         )
-    inline = _inline(options)
+    inline = _command_words(options)
     if isinstance(inline, list) and _ASSIGNMENT.match(inline[0]):
         raise ConfigError(
             f"{options.words[0]} is not a program.",
@@ -91,17 +91,21 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
     server = None
     if options.model and not options.server_address:
         server = server_script(serve_spec(options, elsewhere=not cluster.properties.this_machine), options)
-    sandbox = sandbox_script(options) if options.with_sandbox else None
+    sandbox = sandbox_script(options)
+    model = next(iter(options.model), None)
+    if server is not None:
+        model = server.name
+    several = options.num_nodes > 1
     script = OwnScript(
         inline,
         server=server,
-        address=options.server_address[0] if options.server_address else None,
-        model=server.name if server is not None else (options.model[0] if options.model else None),
+        address=next(iter(options.server_address), None),
+        model=model,
         sandbox=sandbox,
         installation_command=options.installation_command,
-        span_group_nodes=options.num_nodes > 1,
+        span_group_nodes=several,
         nodes=options.num_nodes,
-        port=0 if options.num_nodes > 1 else None,
+        port=0 if several else None,
         num_tasks_override=options.num_tasks if options.num_tasks > 1 else None,
     )
     workdir = os.getcwd() if cluster.properties.in_process else None
@@ -118,14 +122,15 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
     name = options.expname or "script"
     plan = Plan()
     plan.add(name, groups, copies=options.dependent_jobs)
-    shown = {"command": shlex.join(inline) if isinstance(inline, list) else inline}
-    return prepared(name, plan, cluster, options, shown)
+    text = shlex.join(inline) if isinstance(inline, list) else inline
+    shown = {"command": text}
+    return prepare_submission(name, plan, cluster, options, shown)
 
 
-run, result = job_functions(prepare)
+run, run_own_command = job_functions(prepare)
 
 
-def _inline(options: RunCmdOptions) -> list[str] | str:
+def _command_words(options: RunCmdOptions) -> list[str] | str:
     """Return the words of a program and its arguments, or a single text for bash where no program has that
     name."""
     if len(options.words) == 1 and _SHELL.search(options.words[0]) and shutil.which(options.words[0]) is None:

@@ -18,7 +18,7 @@ from newskills.launch.clusters.mounts import is_inside, parse_mounts, to_contain
 from newskills.launch.experiments import job_root
 from newskills.launch.package import PACKAGES_FOLDER
 from newskills.pipelines.arguments import read_json
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import ClusterOptions, PlacementOptions
 from newskills.pipelines.placement.packaged_code import PackagedCode, is_code
 
@@ -30,7 +30,7 @@ WRITTEN = ("--output_dir", "--output_model", "--final_hf_path", "--log_dir")
 
 def cluster_of(options: ClusterOptions) -> ClusterConfig:
     """Return the cluster of `--cluster`, with `--mount_paths`. Raises ConfigError, DataError, UnknownNameError."""
-    say = notice if options.cluster else (lambda text: None)
+    say = print_note if options.cluster else (lambda text: None)
     cluster = load_cluster(options.cluster, options.config_dir, os.environ, say=say)
     more = [mount.strip() for mount in (options.mount_paths or "").split(",") if mount.strip()]
     mounts = [*cluster.mounts, *more]
@@ -50,14 +50,14 @@ def target_cluster(
     cluster = cluster_of(options)
     if not cluster.properties.in_process or num_jobs not in (None, 1) or options.run_after:
         return cluster
-    os.environ.update(job_variables(cluster, os.environ, say=notice).plain)
+    os.environ.update(job_variables(cluster, os.environ, say=print_note).plain)
     idle = [f"--{name}" for name in leaves(PlacementOptions) if name in given_options and name not in EVERYWHERE]
     if idle:
-        notice(f"{', '.join(idle)}: no effect here, only on clusters")
+        print_note(f"{', '.join(idle)}: no effect here, only on clusters")
     return None
 
 
-def hardware(options: PlacementOptions, *, gpus: int = 0, nodes: int = 1, **more: Any) -> HardwareConfig:
+def hardware_of(options: PlacementOptions, *, gpus: int = 0, nodes: int = 1, **more: Any) -> HardwareConfig:
     """Return the hardware that a group of commands needs, as the options say. Raises ConfigError."""
     settings = {"sbatch_kwargs": read_json(options.sbatch_kwargs, "--sbatch_kwargs"), **more}
     return HardwareConfig(
@@ -85,14 +85,14 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
     def path_in_job(self, path: str, option: str) -> str:
         """Return a path of the user's as clients see it: absolute. Raises ConfigError."""
         if is_code(path):
-            return self._packaged(path, option)
+            return self._packaged_path(path, option)
         if os.path.isabs(path):
             return os.path.normpath(path)
         if self.cluster.ssh_tunnel is not None:
             raise ConfigError(f"{option}={path}: give an absolute path of cluster '{self.cluster.name}'.")
-        return self.moved(os.path.abspath(os.path.expanduser(path)), option)
+        return self.client_path(os.path.abspath(os.path.expanduser(path)), option)
 
-    def moved(self, path: str, option: str) -> str:
+    def client_path(self, path: str, option: str) -> str:
         """Return the path of a file of this machine as clients see it. Raises ConfigError where they do not."""
         path = os.path.abspath(path)
         if not self.contained or is_code(path):
@@ -106,28 +106,28 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
             hint="Add a mount to the cluster config, or give --mount_paths=SRC:DST.",
         )
 
-    def code(self, place: str) -> str:
+    def code_in_job(self, place: str) -> str:
         """Return a file of code (`file.py::name`) as jobs find it: where it is, if they see this machine's disks, else
         in the packaged code."""
         file, colons, name = place.partition("::")
-        if not self.contained and self.here(os.path.abspath(file)):
+        if not self.contained and self.local_path(os.path.abspath(file)):
             file = os.path.abspath(file)
         return f"{file}{colons}{name}"
 
-    def host(self, container_path: str) -> str:
+    def host_path(self, container_path: str) -> str:
         """Return the path on the machine that submits of the file that clients know as `container_path`."""
         if not self.contained:
             return container_path
         if is_code(container_path):
-            return self.packaged.place(container_path)
+            return self.packaged.path_on_host(container_path)
         return to_host(container_path, parse_mounts(self.cluster.mounts)) or container_path
 
-    def here(self, container_path: str) -> str | None:
+    def local_path(self, container_path: str) -> str | None:
         """Return the path on this machine of the file that clients know as `container_path`; None: it may be elsewhere,
         or is not there."""
-        path = self.host(container_path)
+        path = self.host_path(container_path)
         if self.in_code(container_path):
-            return self.packaged.source(container_path)
+            return self.packaged.local_source(container_path)
         if self.cluster.ssh_tunnel is None and os.path.exists(path):
             return path
         return None
@@ -138,14 +138,14 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
             container_path, f"{job_root(self.cluster, os.environ)}/{PACKAGES_FOLDER}"
         )
 
-    def _packaged(self, path: str, option: str) -> str:
+    def _packaged_path(self, path: str, option: str) -> str:
         """Return a path below /nemo_run/code as clients find it, checked to be there. Raises ConfigError."""
         if option in WRITTEN:
             raise ConfigError(f"{option}={path}: jobs cannot write there; it is their packaged code.")
-        self.packaged.check(path, option)
+        self.packaged.check_path(path, option)
         if self.contained:
             return os.path.normpath(path)
-        return self.packaged.place(path)
+        return self.packaged.path_on_host(path)
 
 
 def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions | None = None) -> ClusterPaths:

@@ -31,12 +31,15 @@ def mounted_benchmarks(paths: ClusterPaths) -> dict[Path, Path | None]:
     RemoteError.
     """
     origins: dict[Path, Path | None] = {}
-    for folder in split_folders(_variable(paths)):
-        host = Path(paths.host(str(folder)))
+    for folder in split_folders(_folders_variable(paths)):
+        host = Path(paths.host_path(str(folder)))
         if paths.cluster.ssh_tunnel is None:
             if host.is_dir():
                 origins[host] = None
-        elif not folder.is_dir() and (copy := _copy(shell_of(paths.cluster, os.environ), host)) is not None:
+        elif (
+            not folder.is_dir()
+            and (copy := _copy_python_files(shell_of(paths.cluster, os.environ), host)) is not None
+        ):
             origins[copy] = folder
     return origins
 
@@ -58,11 +61,12 @@ def _is_known(name: str, benchmark: Benchmark | Group) -> bool:
         return False
 
 
-def _variable(paths: ClusterPaths) -> str:
+def _folders_variable(paths: ClusterPaths) -> str:
     """Return the variable with the folders of benchmarks, as the cluster's jobs get it, else as it is set here."""
     # Variables that jobs require and that are missing are told with everything else that is wrong with the plan.
-    lacking = missing_variables(paths.cluster, os.environ)
-    variables = JobVariables() if lacking else job_variables(paths.cluster, os.environ)
+    variables = JobVariables()
+    if not missing_variables(paths.cluster, os.environ):
+        variables = job_variables(paths.cluster, os.environ)
     for variables_of_origin in (variables.plain, variables.secrets, os.environ):
         for name in FOLDERS_VARIABLES:
             if variables_of_origin.get(name):
@@ -70,7 +74,7 @@ def _variable(paths: ClusterPaths) -> str:
     return ""
 
 
-def _copy(shell: Shell, folder: Path) -> Path | None:
+def _copy_python_files(shell: Shell, folder: Path) -> Path | None:
     """Copy the Python files below `folder` there, for as long as this process lives; None: there is no
     `__init__.py`."""
     tests = ["-maxdepth", str(_DEEPEST), "-name", "*.py", "-type", "f", "-size", f"-{_LARGEST}k"]

@@ -43,7 +43,7 @@ class PackagedCode:
         )
 
     @cached_property
-    def _found(self) -> tuple[Package, frozenset[str] | None]:
+    def _found_content(self) -> tuple[Package, frozenset[str] | None]:
         """With the names of its files; None: the folder itself tells."""
         cluster = self._cluster
         if self._reused is not None and not in_place(cluster):
@@ -54,23 +54,23 @@ class PackagedCode:
         )
         return content_package, None if in_place(cluster) else frozenset(content.files())
 
-    def place(self, path: str) -> str:
+    def path_on_host(self, path: str) -> str:
         """Return where a path below /nemo_run/code lies on the submitting machine; it may not exist yet."""
-        return os.path.normpath(f"{self._found[0].path}/{_rest(path)}")
+        return os.path.normpath(f"{self._found_content[0].path}/{_path_below_code(path)}")
 
-    def source(self, path: str) -> str | None:
+    def local_source(self, path: str) -> str | None:
         """Return a file of this machine with the same content as `path` (below /nemo_run/code, or its `place`).
 
         None: there is none, or it has changed since the commit.
         """
-        package, files = self._found
+        package, files = self._found_content
         if not is_code(path):
             if not is_inside(path, package.path):
                 return None
             path = f"{CODE}/{os.path.relpath(path, package.path)}"
-        rest = _rest(path)
+        rest = _path_below_code(path)
         if files is None:
-            here = self.place(path)
+            here = self.path_on_host(path)
             if self._cluster.ssh_tunnel is None and os.path.exists(here):
                 return here
             return None
@@ -80,12 +80,12 @@ class PackagedCode:
             return here
         return None
 
-    def check(self, path: str, option: str) -> None:
+    def check_path(self, path: str, option: str) -> None:
         """Raise ConfigError where the package does not have `path`."""
-        package, files = self._found
-        rest = _rest(path)
+        package, files = self._found_content
+        rest = _path_below_code(path)
         if files is None:
-            [there] = shell_of(self._cluster, os.environ).exists([self.place(path)])
+            [there] = shell_of(self._cluster, os.environ).exists([self.path_on_host(path)])
             if there:
                 return
             raise ConfigError(f"{option}: there is no {rest} in {package.path}, which jobs see as {CODE}.")
@@ -116,8 +116,8 @@ class PackagedCode:
             if not is_code(path):
                 parts.append(part)
                 continue
-            self.check(path + ending, option)
-            if (local := self.source(path + ending)) is None:
+            self.check_path(path + ending, option)
+            if (local := self.local_source(path + ending)) is None:
                 raise ConfigError(
                     f"{option}: {path}{ending} has changed since the commit; the changed file is used here."
                 )
@@ -135,19 +135,20 @@ def at_repository(parsed: Parsed[O]) -> Parsed[O]:
     def placed(text: str) -> str:
         if not is_code(text.partition("::")[0]) or os.path.isdir(CODE):
             return text
-        here = Path.cwd()
-        root = here if (here / _rest(text.partition("::")[0])).exists() else repository_of(here) or here
-        return os.path.normpath(f"{root}/{_rest(text)}")
+        root = Path.cwd()
+        if not (root / _path_below_code(text.partition("::")[0])).exists():
+            root = repository_of(root) or root
+        return os.path.normpath(f"{root}/{_path_below_code(text)}")
 
     options = {
-        name: walked(value, lambda text: within_repository(placed(text)))
+        name: map_json_texts(value, lambda text: within_repository(placed(text)))
         for name, value in msgspec.structs.asdict(parsed.options).items()
         if isinstance(value, str | list)
     }
-    overrides = {
-        key: type(text)(new) if (new := placed(str(text))) != text else text
-        for key, text in parsed.overrides.items()
-    }
+    overrides = dict(parsed.overrides)
+    for key, text in parsed.overrides.items():
+        if (new := placed(str(text))) != text:
+            overrides[key] = type(text)(new)
     return msgspec.structs.replace(
         parsed, options=msgspec.structs.replace(parsed.options, **options), overrides=overrides
     )
@@ -161,24 +162,24 @@ def within_repository(text: str) -> str:
     return with_code_at(text, str(repository_of(Path.cwd()) or Path.cwd()))
 
 
-def renamed(struct: S, change: Callable[[str], str]) -> S:
+def map_texts(struct: S, change: Callable[[str], str]) -> S:
     """Return `struct` with `change` made to all texts in it."""
-    plain = walked(msgspec.json.decode(msgspec.json.encode(struct)), change)
+    plain = map_json_texts(msgspec.json.decode(msgspec.json.encode(struct)), change)
     return msgspec.json.decode(msgspec.json.encode(plain), type=type(struct))
 
 
-def walked(value: Any, change: Callable[[str], str]) -> Any:
+def map_json_texts(value: Any, change: Callable[[str], str]) -> Any:
     """Return JSON-like `value` with `change` made to all texts in it, keys aside."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [walked(item, change) for item in value]
+        return [map_json_texts(item, change) for item in value]
     if isinstance(value, dict):
-        return {key: walked(item, change) for key, item in value.items()}
+        return {key: map_json_texts(item, change) for key, item in value.items()}
     return value
 
 
-def sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
+def local_sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
     """Return `struct` with files of this machine in place of those of the packaged code, and whether all of them
     are here.
 
@@ -190,13 +191,13 @@ def sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
         path, colons, name = text.partition("::")
         if not is_code(path):
             return text
-        code.check(path, path)
-        if (local := code.source(path)) is None:
+        code.check_path(path, path)
+        if (local := code.local_source(path)) is None:
             missing.append(path)
             return text
         return f"{local}{colons}{name}"
 
-    return renamed(struct, here), not missing
+    return map_texts(struct, here), not missing
 
 
 def code_paths(struct: Struct) -> bool:
@@ -212,10 +213,10 @@ def below_working_folder(text: str) -> str:
     """
     path, colons, name = text.partition("::")
     if is_code(path):
-        return f"{_rest(path) or '.'}{colons}{name}"
+        return f"{_path_below_code(path) or '.'}{colons}{name}"
     return text
 
 
-def _rest(path: str) -> str:
+def _path_below_code(path: str) -> str:
     """Return the part of a path below /nemo_run/code; empty for that folder itself."""
     return clean_path(path)[len(CODE) + 1 :]

@@ -42,7 +42,7 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
     remote: RemoteMachine | None = None
 
     @contextlib.contextmanager
-    def here(self) -> Iterator[Path]:
+    def local_folder(self) -> Iterator[Path]:
         """Yield the folder on this machine, a copy of the records where it lies elsewhere. Raises DataError,
         RemoteError."""
         if self.remote is None:
@@ -66,7 +66,7 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
                 shutil.copy2(file, target)
             self.remote.put(Path(scratch), self.folder)
 
-    def listing(self) -> list[tuple[str, str]]:
+    def list_records(self) -> list[tuple[str, str]]:
         """List (path, bytes) of the remote records. Raises DataError, RemoteError."""
         if self.remote is None:
             return []
@@ -83,15 +83,17 @@ def results_place(results_dir: str, options: ClusterOptions) -> ResultsPlace:
     UnknownNameError."""
     cluster = cluster_of(options)
     if cluster.ssh_tunnel is None:
-        return ResultsPlace(folder=_host(results_dir, cluster) if os.path.isabs(results_dir) else results_dir)
+        if os.path.isabs(results_dir):
+            results_dir = _path_on_host(results_dir, cluster)
+        return ResultsPlace(folder=results_dir)
     if not os.path.isabs(results_dir):
         raise ConfigError(f"{results_dir}: give an absolute path of cluster '{cluster.name}'.")
     remote = shell_of(cluster, os.environ)
     assert isinstance(remote, RemoteMachine)
-    return ResultsPlace(folder=_host(results_dir, cluster), remote=remote)
+    return ResultsPlace(folder=_path_on_host(results_dir, cluster), remote=remote)
 
 
-def _host(path: str, cluster: ClusterConfig) -> str:
+def _path_on_host(path: str, cluster: ClusterConfig) -> str:
     contained = bool(cluster.containers)
     paths = ClusterPaths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster))
-    return paths.host(os.path.normpath(path))
+    return paths.host_path(os.path.normpath(path))

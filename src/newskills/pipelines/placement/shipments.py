@@ -17,7 +17,7 @@ from newskills.base.errors import ConfigError, StorageError
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.experiments import job_root
 from newskills.launch.machines.shell import Shell
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 
 FOLDER = "data"
 DATA = "/nemo_run/data"
@@ -36,10 +36,10 @@ class Shipment(Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-def shipment(folder: str, cluster: ClusterConfig, *, contained: bool) -> Shipment:
+def describe_shipment(folder: str, cluster: ClusterConfig, *, contained: bool) -> Shipment:
     """Describe how a folder is shipped; nothing is copied yet. Raises ConfigError for a folder that is too large,
     StorageError."""
-    digest, size = _digest(folder)
+    digest, size = _folder_digest(folder)
     if size > LARGEST:
         raise ConfigError(
             f"Jobs of cluster '{cluster.name}' do not see {folder}, and it is too large to copy automatically "
@@ -48,13 +48,10 @@ def shipment(folder: str, cluster: ClusterConfig, *, contained: bool) -> Shipmen
             "--data_dir=… (and give the same --data_dir here), or mount it.",
         )
     name = f"{digest}/{Path(folder).name}"
-    place = f"{job_root(cluster, os.environ)}/{FOLDER}"
-    return Shipment(
-        source=folder,
-        place=f"{place}/{name}",
-        seen=f"{DATA}/{name}" if contained else f"{place}/{name}",
-        bytes=size,
-    )
+    place = seen = f"{job_root(cluster, os.environ)}/{FOLDER}/{name}"
+    if contained:
+        seen = f"{DATA}/{name}"
+    return Shipment(source=folder, place=place, seen=seen, bytes=size)
 
 
 def with_mount(cluster: ClusterConfig, shipments: Iterable[Shipment]) -> ClusterConfig:
@@ -63,13 +60,13 @@ def with_mount(cluster: ClusterConfig, shipments: Iterable[Shipment]) -> Cluster
     return replace(cluster, mounts=[*cluster.mounts, *(f"{root}:{DATA}:ro" for root in sorted(roots))])
 
 
-def ship(shipments: Mapping[str, Shipment], shell: Shell) -> None:
+def copy_shipments(shipments: Mapping[str, Shipment], shell: Shell) -> None:
     """Copy what is not there yet; each folder appears whole. Raises RemoteError, StorageError."""
     wanted = list(shipments.values())
     for shipment, there in zip(wanted, shell.exists([shipment.place for shipment in wanted]), strict=True):
         if there:
             continue
-        notice(
+        print_note(
             f"{shipment.source} ({shipment.bytes / 1e6:.1f} MB) is copied to {shipment.place} on {shell.name}, once"
         )
         final = str(Path(shipment.place).parent)
@@ -80,7 +77,7 @@ def ship(shipments: Mapping[str, Shipment], shell: Shell) -> None:
 
 
 @cache
-def _digest(folder: str) -> tuple[str, int]:
+def _folder_digest(folder: str) -> tuple[str, int]:
     """Return a digest of the names and contents of its files, hidden ones aside, and their bytes. Raises
     StorageError."""
     whole, size = blake2b(digest_size=12), 0

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from newskills.base.errors import NewskillsError, RemoteError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Ready, Ref, Word
 from newskills.base.tables import print_table
-from newskills.base.terminal import printable
+from newskills.base.terminal import counted, printable
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.clusters.trial import try_cluster
@@ -27,13 +27,13 @@ from newskills.launch.experiments import Experiment, job_root
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.place import ObstacleFinder
-from newskills.launch.submit import SubmitOptions, site_of, submit, unmet_dependencies
+from newskills.launch.submit import SubmitOptions, site_of, submit_pipeline, unmet_dependencies
 from newskills.launch.validate import pipeline_problems
 from newskills.pipelines.options import PlacementOptions, WorkOptions
 from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, paths_of
-from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed
+from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, map_texts
 from newskills.pipelines.placement.shipments import Shipment
-from newskills.pipelines.submission.following import follow
+from newskills.pipelines.submission.following import follow_experiment
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, main_container
 from newskills.pipelines.submission.prepared import PreparedSubmission
 from newskills.pipelines.submission.submitted import ask_about
@@ -60,13 +60,13 @@ class RehearsalCheck(Struct, frozen=True):
     text: str
 
 
-def rehearse(
+def rehearse_submission(
     parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], PreparedSubmission | None]
 ) -> list[RehearsalCheck]:
     """Return the checks of what `prepare` makes of a command's options. Raises NewskillsError."""
-    parsed = _small(parsed)
+    parsed = _reduce_work(parsed)
     cluster = cluster_of(parsed.options)
-    place = _place(cluster)
+    place = _check_cluster(cluster)
     checks = [RehearsalCheck("config", "ok", f"cluster {cluster.name}, executor {cluster.executor}")]
     try:
         ready = prepare(parsed, cluster)
@@ -80,22 +80,22 @@ def rehearse(
         submission.pipeline, cluster, submission.environ, skip_hf_home_check=submission.skip_hf_home_check
     )
     if not any(check.state == "wrong" and check.what in REACHED for check in place):
-        foreseen = _foreseen(ready, cluster)
+        foreseen = _check_scheduler(ready, cluster)
         # A partition that jobs ask for in vain is told with these jobs.
         checks += [check for check in place if not foreseen or check.what != PARTITIONS or check.state == "ok"]
-        checks += [*foreseen, *_dependencies(ready, cluster)]
+        checks += [*foreseen, *_check_dependencies(ready, cluster)]
     else:
         checks += place
     checks += [RehearsalCheck("plan", "wrong", problem) for problem in problem_list]
-    checks += _images(submission.pipeline, cluster)
+    checks += _check_images(submission.pipeline, cluster)
     if not problem_list:
         checks.append(RehearsalCheck("plan", "ok", f"{len(submission.pipeline.jobs)} jobs fit together"))
-        checks.append(_code(ready, cluster))
-        checks += _performance(ready, paths_of(cluster, main_container(parsed.options), parsed.options))
+        checks.append(_check_code(ready, cluster))
+        checks += _run_locally(ready, paths_of(cluster, main_container(parsed.options), parsed.options))
     return checks
 
 
-def _small(parsed: Parsed[P]) -> Parsed[P]:
+def _reduce_work(parsed: Parsed[P]) -> Parsed[P]:
     """Reduce the work to few jobs, as if nothing were done."""
     options = parsed.options
     if isinstance(options, WorkOptions):
@@ -104,7 +104,7 @@ def _small(parsed: Parsed[P]) -> Parsed[P]:
     return Parsed(replace(options, dry_run=False), parsed.overrides, parsed.given)
 
 
-def _place(cluster: ClusterConfig) -> list[RehearsalCheck]:
+def _check_cluster(cluster: ClusterConfig) -> list[RehearsalCheck]:
     return [RehearsalCheck(check.what, check.state, check.text) for check in try_cluster(cluster, os.environ)]
 
 
@@ -113,7 +113,7 @@ def _runs_newskills(pipeline: Pipeline) -> bool:
     return any(isinstance(word, str) and word.partition(".")[0] == "newskills" for word in words)
 
 
-def _foreseen(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
+def _check_scheduler(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
     """Return the scheduler's answers about the jobs, where it can tell without having them."""
     jobs, environ = ready.submission.pipeline.jobs, ready.submission.environ
     if missing_variables(cluster, environ):  # a problem of the plan, which tells it
@@ -128,31 +128,28 @@ def _foreseen(ready: PreparedSubmission, cluster: ClusterConfig) -> list[Rehears
     except NewskillsError as error:
         return [RehearsalCheck("scheduler", "wrong", str(error))]
     if not obstacles:
-        return [
-            RehearsalCheck(
-                "scheduler", "ok", f"it would take {'the job' if len(jobs) == 1 else f'all {len(jobs)} jobs'}"
-            )
-        ]
+        what = "the job" if len(jobs) == 1 else f"all {len(jobs)} jobs"
+        return [RehearsalCheck("scheduler", "ok", f"it would take {what}")]
     return [
-        RehearsalCheck(_names(obstacle.jobs), "wrong" if obstacle.final else "note", printable(obstacle.text))
+        RehearsalCheck(_job_names(obstacle.jobs), "wrong" if obstacle.final else "note", printable(obstacle.text))
         for obstacle in obstacles
     ]
 
 
-def _names(jobs: Sequence[str]) -> str:
+def _job_names(jobs: Sequence[str]) -> str:
     if len(jobs) == 1:
         return jobs[0]
     return f"{jobs[0]} and {len(jobs) - 1} more"
 
 
-def _dependencies(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
+def _check_dependencies(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
     """Check that what jobs run after is known, and may still come to the end that they wait for."""
     submission = ready.submission
     names = dict.fromkeys(name for job in submission.pipeline.jobs for name in job.run_after)
     if not names:
         return []
     try:
-        unmet_jobs = unmet_dependencies(submission.pipeline, cluster, submission.environ, _settings(ready))
+        unmet_jobs = unmet_dependencies(submission.pipeline, cluster, submission.environ, _submit_options(ready))
     except RemoteError as error:
         unmet_jobs = [str(error)]
     if unmet_jobs:
@@ -160,7 +157,7 @@ def _dependencies(ready: PreparedSubmission, cluster: ClusterConfig) -> list[Reh
     return [RehearsalCheck("run_after", "ok", ", ".join(names))]
 
 
-def _settings(ready: PreparedSubmission) -> SubmitOptions:
+def _submit_options(ready: PreparedSubmission) -> SubmitOptions:
     return SubmitOptions(
         dry_run=True,
         skip_hf_home_check=ready.submission.skip_hf_home_check,
@@ -169,7 +166,7 @@ def _settings(ready: PreparedSubmission) -> SubmitOptions:
     )
 
 
-def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalCheck]:
+def _check_images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalCheck]:
     """Check images: files are looked for; what an engine or Pyxis would fetch is only named."""
     images = {image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()}
     files = sorted(image for image in images if image and image.startswith("/"))
@@ -178,33 +175,36 @@ def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalCheck]:
         there = shell_of(cluster, os.environ).exists(files)
     except RemoteError as error:
         return [RehearsalCheck("images", "wrong", str(error))]
-    checks = [
-        RehearsalCheck("image", "ok" if exists else "wrong", file if exists else f"there is no file {file}")
-        for file, exists in zip(files, there, strict=True)
-    ]
+    checks = []
+    for file, exists in zip(files, there, strict=True):
+        if exists:
+            checks.append(RehearsalCheck("image", "ok", file))
+        else:
+            checks.append(RehearsalCheck("image", "wrong", f"there is no file {file}"))
     return [
         *checks,
         *(RehearsalCheck("image", "note", f"{image}: pulled when the first job needs it") for image in named),
     ]
 
 
-def _code(ready: PreparedSubmission, cluster: ClusterConfig) -> RehearsalCheck:
+def _check_code(ready: PreparedSubmission, cluster: ClusterConfig) -> RehearsalCheck:
     """Check what would be packaged."""
     pipeline = ready.submission.pipeline
     alone = replace(pipeline, jobs=tuple(replace(job, run_after=()) for job in pipeline.jobs))
     try:
-        package = submit(alone, cluster, ready.submission.environ, _settings(ready)).package
+        package = submit_pipeline(alone, cluster, ready.submission.environ, _submit_options(ready)).package
     except NewskillsError as error:
         return RehearsalCheck("code", "wrong", str(error))
-    where = f"commit {package.commit[:12]} of {package.repository}" if package.commit else package.path
-    return RehearsalCheck("code", "ok", where)
+    if package.commit:
+        return RehearsalCheck("code", "ok", f"commit {package.commit[:12]} of {package.repository}")
+    return RehearsalCheck("code", "ok", package.path)
 
 
-def _performance(ready: PreparedSubmission, paths: ClusterPaths) -> list[RehearsalCheck]:
+def _run_locally(ready: PreparedSubmission, paths: ClusterPaths) -> list[RehearsalCheck]:
     with tempfile.TemporaryDirectory(prefix="newskills-rehearsal-") as folder:
         stage = _LocalPlan(paths, Path(folder), ready.shipments)
         pipeline = ready.submission.pipeline
-        plan = Pipeline(name=pipeline.name, jobs=tuple(stage.job(job) for job in pipeline.jobs))
+        plan = Pipeline(name=pipeline.name, jobs=tuple(stage.local_job(job) for job in pipeline.jobs))
         environ = {**ready.submission.environ, "NEWSKILLS_EXPERIMENTS_DIR": f"{folder}/experiments"}
         here = ClusterConfig(
             name="rehearsal",
@@ -213,11 +213,11 @@ def _performance(ready: PreparedSubmission, paths: ClusterPaths) -> list[Rehears
             dependency_type=paths.cluster.dependency_type,
         )
         try:
-            experiment = submit(plan, here, environ)
-            follow(experiment)
+            experiment = submit_pipeline(plan, here, environ)
+            follow_experiment(experiment)
         except NewskillsError as error:
             return [*stage.notes, RehearsalCheck("run", "wrong", str(error))]
-        return [*stage.notes, *_outcomes(experiment)]
+        return [*stage.notes, *_check_outcomes(experiment)]
 
 
 class _LocalPlan:
@@ -228,17 +228,19 @@ class _LocalPlan:
         self.results: dict[str, str] = {}
         self.notes: list[RehearsalCheck] = []
 
-    def job(self, job: Job) -> Job:
-        files = {name: self.spec(text) if name == RUN_FILE else text for name, text in job.files.items()}
+    def local_job(self, job: Job) -> Job:
+        files = dict(job.files)
+        if RUN_FILE in files:
+            files[RUN_FILE] = self.local_spec(files[RUN_FILE])
         groups = [
-            replace(group, hardware=HardwareConfig(), commands=tuple(map(self.command, group.commands)))
+            replace(group, hardware=HardwareConfig(), commands=tuple(map(self.local_command, group.commands)))
             for group in job.groups
         ]
         return replace(
             job, groups=_one_group(groups), files=files, copies=0, outputs=(), makes=(), run_after=(), log_dir=None
         )
 
-    def command(self, command: Command) -> Command:
+    def local_command(self, command: Command) -> Command:
         script = command.script
         if command.role == "server" and command.name != SANDBOX:
             words = (
@@ -248,71 +250,74 @@ class _LocalPlan:
                 "--port",
                 Ref(command.name, "port"),
             )
-            self.note(command.name, f"'{command.name}' is replaced by a stub with one fixed answer")
+            self.add_note(command.name, f"'{command.name}' is replaced by a stub with one fixed answer")
             script = replace(script, argv=words, env={}, ready=Ready(patience=60.0))
         else:
-            script = replace(script, argv=self.argv(command))
+            script = replace(script, argv=self.local_argv(command))
         if script.setup:
-            self.note("setup", "--installation_command is not run")
+            self.add_note("setup", "--installation_command is not run")
         port = None if script.port is None else 0
         script = replace(script, port=port, setup="", all_nodes=False, tasks_per_node=1)
         return replace(command, script=script, container=None, mounts=None, workdir=None, paths=())
 
-    def argv(self, command: Command) -> tuple[Word, ...]:
+    def local_argv(self, command: Command) -> tuple[Word, ...]:
         """Return the words to run: our own programs, with results elsewhere; what is the user's is left out."""
         words = command.script.argv
         at = next((at for at, word in enumerate(words) if word in (NS_RUN, NS)), 0)
         if at < 2 or words[at - 1] != "-m":
-            self.note(command.name, f"'{command.name}' is your own command and is not run")
+            self.add_note(command.name, f"'{command.name}' is your own command and is not run")
             return (sys.executable, "-c", "pass")
         if at > 2 and command.name == MAIN:
-            self.note("preprocess", "--preprocess_cmd is not run")
-        return (sys.executable, "-m", *(self.moved(word) for word in words[at:]))
+            self.add_note("preprocess", "--preprocess_cmd is not run")
+        return (sys.executable, "-m", *(self.move_results(word) for word in words[at:]))
 
-    def spec(self, text: str) -> str:
+    def local_spec(self, text: str) -> str:
         """Return run.json with few rows, the input as it is called here, and the output in the temporary
         folder."""
         spec = msgspec.json.decode(text, type=RunSpec)
         units = []
         for unit in spec.units:
             config = unit.config
-            output = self.result(str(Path(config.output_file).parent)) + "/" + Path(config.output_file).name
+            output = self.local_result(str(Path(config.output_file).parent)) + "/" + Path(config.output_file).name
             small = config.max_samples if 0 <= config.max_samples < ROWS else ROWS
-            made = f"{config.input_file}.done" in spec.needs
-            source = self.result(config.input_file) if made else self.source(config.input_file)
-            config = renamed(config, below_working_folder) if code_paths(config) else config
+            if f"{config.input_file}.done" in spec.needs:  # a job of the plan makes it
+                source = self.local_result(config.input_file)
+            else:
+                source = self.local_input(config.input_file)
+            if code_paths(config):
+                config = map_texts(config, below_working_folder)
             config = replace(config, input_file=source, output_file=output, max_samples=small)
             units.append(replace(unit, config=config))
         beside = {
-            self.result(str(Path(path).parent)) + "/" + Path(path).name: v for path, v in spec.beside.items()
+            self.local_result(str(Path(path).parent)) + "/" + Path(path).name: v for path, v in spec.beside.items()
         }
-        needs = tuple(map(self.result, spec.needs))
+        needs = tuple(map(self.local_result, spec.needs))
         spec = replace(spec, units=tuple(units), beside=beside, needs=needs, log_dir="", rerun_done=False)
         return msgspec.json.encode(spec).decode()
 
-    def source(self, container_path: str) -> str:
+    def local_input(self, container_path: str) -> str:
         """Return the path of an input file of jobs on this machine."""
         folder, name = os.path.split(container_path)
         if (shipped := self.shipments.get(folder)) is not None:
             return f"{shipped.source}/{name}"
-        return self.paths.here(container_path) or self.paths.host(container_path)
+        return self.paths.local_path(container_path) or self.paths.host_path(container_path)
 
-    def result(self, folder: str) -> str:
+    def local_result(self, folder: str) -> str:
         """Return the stand-in of a results folder."""
         return f"{self.folder}/results{os.path.normpath(folder)}"
 
-    def moved(self, word: Word) -> Word:
+    def move_results(self, word: Word) -> Word:
         """Move absolute paths of results in words of our own commands."""
         if isinstance(word, Ref):
             return word
         option, equals, value = word.partition("=")
         if equals and value.startswith("/"):
-            return f"{option}={self.result(value)}"
+            return f"{option}={self.local_result(value)}"
         if word.startswith("/"):
-            return self.result(word)
+            return self.local_result(word)
         return word
 
-    def note(self, what: str, text: str) -> None:
+    def add_note(self, what: str, text: str) -> None:
         if (check := RehearsalCheck(what, "note", text)) not in self.notes:
             self.notes.append(check)
 
@@ -322,7 +327,7 @@ def _one_group(groups: Sequence[CommandGroup]) -> tuple[CommandGroup, ...]:
     return (replace(groups[0], commands=tuple(command for group in groups for command in group.commands)),)
 
 
-def _outcomes(experiment: Experiment) -> list[RehearsalCheck]:
+def _check_outcomes(experiment: Experiment) -> list[RehearsalCheck]:
     about = ask_about(experiment)
     checks = []
     for state in about.states():
@@ -340,8 +345,10 @@ def report_checks(checks: Sequence[RehearsalCheck]) -> int:
     """Print the checks; return 1 where one is wrong."""
     print_table([(f"[{check.state}]", check.what, check.text) for check in checks])
     wrong = sum(check.state == "wrong" for check in checks)
-    verdict = "1 check failed" if wrong == 1 else f"{wrong} checks failed"
-    sys.stdout.write(f"\n{verdict if wrong else 'nothing is wrong: it can be submitted'}\n")
+    verdict = "nothing is wrong: it can be submitted"
+    if wrong:
+        verdict = f"{counted(wrong, 'check')} failed"
+    sys.stdout.write(f"\n{verdict}\n")
     if wrong:
         return 1
     return 0

@@ -17,7 +17,7 @@ TEXT = "This is a rehearsal. The answer is \\boxed{42}. Judgement: Yes"
 USAGE = {"prompt_tokens": 8, "completion_tokens": 8, "total_tokens": 16}
 
 
-async def answer(request: HttpRequest) -> Response:
+async def answer_request(request: HttpRequest) -> Response:
     """Answer a request of the OpenAI protocol, as far as rehearsals need it."""
     if request.path.endswith("/chat/completions"):
         choice = {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}
@@ -32,8 +32,8 @@ async def answer(request: HttpRequest) -> Response:
     return not_found(request)
 
 
-async def forever(port: int) -> None:
-    await serve(answer, port=port)
+async def serve_forever(port: int) -> None:
+    await serve(answer_request, port=port)
     await asyncio.Event().wait()
 
 
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> None:
         prog="python -m newskills.pipelines.rehearsal.stub_model", description=__doc__
     )
     parser.add_argument("--port", type=int, required=True)
-    asyncio.run(forever(parser.parse_args(argv).port))
+    asyncio.run(serve_forever(parser.parse_args(argv).port))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from newskills.config.command_line import Parsed
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import doc, split_names
 
 if TYPE_CHECKING:
     from newskills.view.comparison import Comparison
@@ -47,7 +47,7 @@ def run(parsed: Parsed[CompareCommandOptions]) -> int:
 
     options = parsed.options
     conditions = [gate.parse_condition(text) for text in options.fail_if]
-    comparison = _comparison(options)
+    comparison = _compute_comparison(options)
     if options.json:
         print_json(comparison)
     else:
@@ -60,20 +60,20 @@ def run(parsed: Parsed[CompareCommandOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[CompareCommandOptions]) -> Comparison:
+def compare_runs(parsed: Parsed[CompareCommandOptions]) -> Comparison:
     """Compare for Python, and return the figures; raises GateError where a condition of `fail_if` holds."""
     from newskills.view.comparison import gate
 
     conditions = [gate.parse_condition(text) for text in parsed.options.fail_if]
-    comparison = _comparison(parsed.options)
+    comparison = _compute_comparison(parsed.options)
     gate.check(conditions, comparison)
     return comparison
 
 
-def _comparison(options: CompareCommandOptions) -> Comparison:
+def _compute_comparison(options: CompareCommandOptions) -> Comparison:
     from newskills.view.comparison import CompareOptions, compare
     from newskills.view.comparison.ingredients import must_agree
 
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
+    wanted = split_names(options.benchmarks)
     how = CompareOptions(benchmarks=wanted, allow=must_agree(options.allow or ""), margin=options.margin)
     return compare([Path(name) for name in options.runs], how)

@@ -18,7 +18,8 @@ from newskills.config.command_line import Parsed
 from newskills.config.values import Text
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
+from newskills.pipelines.options import split_names
 from newskills.pipelines.results.reader_models import (
     AskedModels,
     RequestRows,
@@ -52,26 +53,28 @@ def run(parsed: Parsed[DiagnoseOptions]) -> int:
     if parsed.options.dry_run:
         _show_dry_run(parsed)
         return 0
-    made, asking = _diagnosed(parsed)
+    made, asking = _diagnose_folders(parsed)
     for side in (made.run, made.other):
-        for note in side.notes if side is not None else ():
-            notice(note)
+        if side is not None:
+            for note in side.notes:
+                print_note(note)
     if parsed.options.json:
         print_json(made)
     else:
-        sys.stdout.write(as_text(made.run, made.changes, made.other.run if made.other else ""))
+        other = made.other.run if made.other else ""
+        sys.stdout.write(as_text(made.run, made.changes, other))
         sys.stdout.write("".join(f"{path}\n" for path in made.files))
     if asking.exit_code:
         sys.stderr.write(f"{asking.message}\n")
     return asking.exit_code
 
 
-def result(parsed: Parsed[DiagnoseOptions]) -> FailureReport | None:
+def diagnose_failures(parsed: Parsed[DiagnoseOptions]) -> FailureReport | None:
     """Write the report for Python, and return what it holds, None for a dry run. Raises NewskillsError."""
     if parsed.options.dry_run:
         _show_dry_run(parsed)
         return None
-    made, asking = _diagnosed(parsed)
+    made, asking = _diagnose_folders(parsed)
     if asking.exit_code:
         raise NewskillsError(asking.message)
     return made
@@ -85,7 +88,7 @@ class DiagnosisPlan(NamedTuple):
     files: tuple[str, ...]
 
 
-def _plan(options: DiagnoseOptions, overrides: Mapping[str, Text]) -> DiagnosisPlan:
+def _plan_diagnosis(options: DiagnoseOptions, overrides: Mapping[str, Text]) -> DiagnosisPlan:
     folders = [Path(name) for name in options.results_dirs]
     if len(folders) > 2:
         raise ConfigError(f"ns diagnose takes one folder or two, got {len(folders)}.")
@@ -93,7 +96,7 @@ def _plan(options: DiagnoseOptions, overrides: Mapping[str, Text]) -> DiagnosisP
         raise ConfigError("--model: one model writes the claims.")
     if overrides and not options.model:
         raise ConfigError("++ keys are for the model that writes claims: give --model.")
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
+    wanted = split_names(options.benchmarks)
     for folder in folders:
         chosen_benchmarks(folder, wanted)
     output = Path(options.output or folders[0] / "diagnosis")
@@ -102,33 +105,36 @@ def _plan(options: DiagnoseOptions, overrides: Mapping[str, Text]) -> DiagnosisP
 
 
 def _show_dry_run(parsed: Parsed[DiagnoseOptions]) -> None:
-    plan = _plan(parsed.options, parsed.overrides)
+    plan = _plan_diagnosis(parsed.options, parsed.overrides)
     asks: list[Step] = [("asks", model, "a request for each group of failures") for model in parsed.options.model]
     writes: list[Step] = [("writes", file, "") for file in plan.files]
     show_dry_run([*(("reads", folder, "") for folder in plan.folders), *asks, *writes])
 
 
-def _diagnosed(parsed: Parsed[DiagnoseOptions]) -> tuple[FailureReport, AskedModels]:
+def _diagnose_folders(parsed: Parsed[DiagnoseOptions]) -> tuple[FailureReport, AskedModels]:
     options = parsed.options
-    folders, wanted, files = _plan(options, parsed.overrides)
+    folders, wanted, files = _plan_diagnosis(options, parsed.overrides)
     asking = AskedModels(models=())
     kept: dict[tuple[str, FailureGroup], list[SampleRow]] = {}
     first = diagnose(folders[0], wanted, kept)
     if options.model and kept:
-        first, asking = _claims(options, parsed.overrides, folders[0], first, kept)
-    other = diagnose(folders[1], wanted) if len(folders) > 1 else None
+        first, asking = _ask_claims(options, parsed.overrides, folders[0], first, kept)
+    other, changes = None, list[GroupChange]()
+    if len(folders) > 1:
+        other = diagnose(folders[1], wanted)
+        changes += group_changes(first, other)
     made = FailureReport(
         run=first,
         other=other,
-        changes=tuple(group_changes(first, other)) if other is not None else (),
+        changes=tuple(changes),
         model=options.model[0] if options.model else None,
         files=files,
     )
-    _write(made)
+    _write_report(made)
     return made, asking
 
 
-def _claims(
+def _ask_claims(
     options: ReaderOptions,
     overrides: Mapping[str, Text],
     folder: Path,
@@ -145,7 +151,7 @@ def _claims(
     return with_claims(diagnosis, kept, replies_of(requests, asking.models[0])), asking
 
 
-def _write(made: FailureReport) -> None:
+def _write_report(made: FailureReport) -> None:
     title = f"Why {made.run.run} fails"
     page = diagnosis_blocks(made.run, made.changes, made.other)
     html, markdown, json = map(Path, made.files)

@@ -13,7 +13,7 @@ from newskills.base.terminal import counted
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.invocations import invocation_keeper
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.results.export_options import LOCAL, ExportOptions, TableFormat
 
 EXPORTERS = {
@@ -27,17 +27,17 @@ TABLES = "tables"
 
 
 def run(parsed: Parsed[ExportOptions]) -> int:
-    """Export the results; return the exit code, 1 where an export failed. Raises as `result`."""
-    _, failed = _export(parsed)
+    """Export the results; return the exit code, 1 where an export failed. Raises as `export_results`."""
+    _, failed = _run_export(parsed)
     if failed:
         return 1
     return 0
 
 
-def result(parsed: Parsed[ExportOptions]) -> list[Path] | None:
+def export_results(parsed: Parsed[ExportOptions]) -> list[Path] | None:
     """Export the results; return what was written on this machine, None for a dry run. Raises ConfigError, DataError,
     UnknownNameError, RemoteError, StorageError, NewskillsError where an export failed."""
-    written, failed = _export(parsed)
+    written, failed = _run_export(parsed)
     if failed:
         raise NewskillsError(f"{counted(failed, 'export')} failed.", hint="The lines above say why.")
     if parsed.options.dry_run:
@@ -45,7 +45,7 @@ def result(parsed: Parsed[ExportOptions]) -> list[Path] | None:
     return written
 
 
-def _export(parsed: Parsed[ExportOptions]) -> tuple[list[Path], int]:
+def _run_export(parsed: Parsed[ExportOptions]) -> tuple[list[Path], int]:
     """Export the results; return what was written on this machine, and how many exports failed."""
     if parsed.options.to is not None:
         return _to_tables(parsed.options, parsed.options.to), 0
@@ -62,7 +62,7 @@ def _to_files(options: ExportOptions, module: str, usual_folder: str) -> list[Pa
         raise ConfigError(
             f"--format {options.format} writes files, so --dest {options.dest[0]} cannot be used with it."
         )
-    places = _places(options)
+    places = _results_folders(options)
     if options.dry_run:
         show_dry_run([("exports", folder, f"to {options.output_dir or usual_folder}") for folder, _ in places])
         return []
@@ -80,7 +80,7 @@ def _to_tables(options: ExportOptions, form: TableFormat) -> list[Path]:
 
     if options.format is not None or options.dest:
         raise ConfigError(f"--to {form} writes files, so --format and --dest cannot be used with it.")
-    folders = [folder for folder, _ in _places(options)]
+    folders = [folder for folder, _ in _results_folders(options)]
     target = Path(options.output_dir or TABLES)
     if options.dry_run:
         show_dry_run([("writes", target / name, "") for name in file_names(form)])
@@ -88,13 +88,13 @@ def _to_tables(options: ExportOptions, form: TableFormat) -> list[Path]:
     notes: list[str] = []
     written = write_tables(folders, form, target, notes)
     for note in notes:
-        notice(note)
+        print_note(note)
     for path in written:
         sys.stdout.write(f"{path}\n")
     return written
 
 
-def _places(options: ExportOptions) -> list[tuple[Path, str]]:
+def _results_folders(options: ExportOptions) -> list[tuple[Path, str]]:
     """Return the folders that are named, or that belong to an invocation, each with its model."""
     places: list[tuple[Path, str]] = []
     for name in options.id:

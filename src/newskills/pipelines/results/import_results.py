@@ -12,7 +12,7 @@ from msgspec import Struct
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import DryRun, doc
 
 
@@ -39,11 +39,11 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[ImportOptions]) -> int:
-    result(parsed)
+    import_results(parsed)
     return 0
 
 
-def result(parsed: Parsed[ImportOptions]) -> list[Path] | None:
+def import_results(parsed: Parsed[ImportOptions]) -> list[Path] | None:
     """Import, and return the folders that were written, one for each benchmark; None for a dry run. Raises DataError,
     UnknownNameError, StorageError."""
     from newskills.exchange.importers import ImportSource, read, rename_benchmark, write_import
@@ -54,7 +54,7 @@ def result(parsed: Parsed[ImportOptions]) -> list[Path] | None:
         imported = rename_benchmark(imported, options.benchmark)
     for item in imported:
         for note in item.notes:
-            notice(printable(note))
+            print_note(printable(note))
     counts = [sum(map(len, item.seeds.values())) for item in imported]
     if options.dry_run:
         steps = zip(imported, counts, strict=True)

@@ -29,22 +29,22 @@ class JudgeAgreementOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[JudgeAgreementOptions]) -> int:
-    agreements = result(parsed)
+    agreements = measure_judge_agreement(parsed)
     if parsed.options.json:
         print_json(agreements)
         return 0
     for agreement in agreements:
         print_text(f"{agreement.benchmark}, judged by {agreement.judge}: {agreement.labelled} labelled samples")
-        print_table(_rows(agreement), ("", "value", "95 % interval"))
+        print_table(_agreement_rows(agreement), ("", "value", "95 % interval"))
         if agreement.unjudged:
             print_text(f"{agreement.unjudged} labelled samples have no verdict.")
         print_text("")
     return 0
 
 
-def result(parsed: Parsed[JudgeAgreementOptions]) -> list[JudgeAgreement]:
+def measure_judge_agreement(parsed: Parsed[JudgeAgreementOptions]) -> list[JudgeAgreement]:
     """Return, for Python, the agreement of each judge on each benchmark."""
-    from newskills.pipelines.notices import notice
+    from newskills.pipelines.notices import print_note
     from newskills.view.judge_agreement import judge_agreements
     from newskills.view.labels import read_labelled
 
@@ -53,11 +53,11 @@ def result(parsed: Parsed[JudgeAgreementOptions]) -> list[JudgeAgreement]:
         [Path(name) for name in options.results_dirs], read_labelled(Path(options.labels))
     )
     for note in notes:
-        notice(note)
+        print_note(note)
     return agreements
 
 
-def _rows(agreement: JudgeAgreement) -> list[tuple[str, str, str]]:
+def _agreement_rows(agreement: JudgeAgreement) -> list[tuple[str, str, str]]:
     named: list[tuple[str, Number | None, str]] = [
         ("accuracy", agreement.accuracy, " %"),
         ("correct answers accepted", agreement.sensitivity, " %"),
@@ -70,12 +70,17 @@ def _rows(agreement: JudgeAgreement) -> list[tuple[str, str, str]]:
         ("corrected (prediction-powered)", agreement.ppi, " %"),
     ]
     return [
-        (name, _value(number.value, unit), f"[{_value(number.low, '')}, {_value(number.high, '')}]")
+        (
+            name,
+            _format_value(number.value, unit),
+            f"[{_format_value(number.low, '')}, {_format_value(number.high, '')}]",
+        )
         for name, number, unit in named
         if number is not None
     ]
 
 
-def _value(value: float, unit: str) -> str:
-    digits = 1 if unit or abs(value) > 1 else 2
-    return f"{value:.{digits}f}{unit}"
+def _format_value(value: float, unit: str) -> str:
+    if unit or abs(value) > 1:
+        return f"{value:.1f}{unit}"
+    return f"{value:.2f}"

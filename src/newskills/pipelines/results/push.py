@@ -16,8 +16,8 @@ from newskills.base.errors import DataError
 from newskills.base.tables import print_table
 from newskills.base.terminal import counted, printable
 from newskills.config.command_line import Parsed
-from newskills.pipelines.notices import notice
-from newskills.pipelines.options import doc
+from newskills.pipelines.notices import print_note
+from newskills.pipelines.options import doc, optional_path
 
 if TYPE_CHECKING:
     from newskills.exchange.hub.secrets import FoundSecret
@@ -53,21 +53,20 @@ class Push(Struct, frozen=True, kw_only=True):
     commit: str = ""
 
 
-def result(parsed: Parsed[PushOptions]) -> Push:
+def push_folder(parsed: Parsed[PushOptions]) -> Push:
     """Show what would be sent, and send it where that is told; return what it is. Raises ConfigError, DataError,
     HttpError."""
     from newskills.exchange.hub.upload import parse_target, push_files
-    from newskills.pipelines.results.pushed import PushSource, prepare
+    from newskills.pipelines.results.pushed import PushSource, prepare_push
 
     options = parsed.options
     target = parse_target(options.to)
     with tempfile.TemporaryDirectory(prefix="newskills-push-") as name:
-        results = Path(options.results) if options.results else None
-        source = PushSource(Path(options.folder), results, options.hub_dataset)
-        prepared = prepare(source, target, Path(name))
+        source = PushSource(Path(options.folder), optional_path(options.results), options.hub_dataset)
+        prepared = prepare_push(source, target, Path(name))
         for note in prepared.notes:
-            notice(note)
-        _show(prepared, target, options)
+            print_note(note)
+        _print_files(prepared, target, options)
         if prepared.secrets and not options.allow_secrets:
             raise DataError(
                 f"{counted(len(prepared.secrets), 'text')} of these files look like secrets, so nothing is sent.",
@@ -82,11 +81,13 @@ def result(parsed: Parsed[PushOptions]) -> Push:
     return replace(push, commit=commit)
 
 
-def _show(prepared: PreparedPush, target: HubTarget, options: PushOptions) -> None:
-    rows = [(printable(file.path), _size(file.size)) for file in prepared.files]
+def _print_files(prepared: PreparedPush, target: HubTarget, options: PushOptions) -> None:
+    rows = [(printable(file.path), _format_size(file.size)) for file in prepared.files]
     print_table(rows, ("file", "size"))
     visibility = "public" if options.public else "private"
-    sys.stdout.write(f"to {target.address} ({visibility}), {_size(sum(file.size for file in prepared.files))}\n")
+    sys.stdout.write(
+        f"to {target.address} ({visibility}), {_format_size(sum(file.size for file in prepared.files))}\n"
+    )
     _show_secrets(prepared.secrets)
 
 
@@ -98,7 +99,7 @@ def _show_secrets(secrets: Sequence[FoundSecret]) -> None:
         print_table(rows, ("looks like a secret in", "form", "begins"))
 
 
-def _size(size: int) -> str:
+def _format_size(size: int) -> str:
     if size >= 1e6:
         return f"{size / 1e6:.1f} MB"
     return f"{max(size, 1) / 1e3:.1f} kB"

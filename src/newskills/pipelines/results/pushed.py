@@ -48,7 +48,7 @@ class PreparedPush(NamedTuple):
     notes: list[str]
 
 
-def prepare(source: PushSource, target: HubTarget, scratch: Path) -> PreparedPush:
+def prepare_push(source: PushSource, target: HubTarget, scratch: Path) -> PreparedPush:
     """Make the files, those that do not exist yet in `scratch`, and look for secrets in all of them.
 
     Raises ConfigError, and DataError where the folder holds nothing that fits the target.
@@ -60,23 +60,23 @@ def prepare(source: PushSource, target: HubTarget, scratch: Path) -> PreparedPus
     if target.kind == "dataset":
         if source.results is not None:
             raise ConfigError("--results is for a model (hf://OWNER/NAME); a data set takes the folder alone.")
-        files = _dataset(source.folder, target, scratch, notes)
+        files = _dataset_files(source.folder, target, scratch, notes)
     else:
-        files = list(_model(source, target, notes))
-    secrets = [secret for file in files for secret in _secrets(scanner, file)]
+        files = list(_model_with_scores(source, target, notes))
+    secrets = [secret for file in files for secret in _find_secrets(scanner, file)]
     return PreparedPush(files, secrets, notes)
 
 
-def _secrets(scanner: SecretScanner, file: PushedFile) -> Iterator[FoundSecret]:
+def _find_secrets(scanner: SecretScanner, file: PushedFile) -> Iterator[FoundSecret]:
     if isinstance(file.content, bytes):
         yield from scanner.in_texts(file.path, [file.content.decode("utf-8", "replace")])
     elif file.content.suffix == ".parquet":
-        yield from scanner.in_texts(file.path, _texts(file.content))
+        yield from scanner.in_texts(file.path, _parquet_texts(file.content))
     else:
         yield from scanner.in_file(file.path, file.content)
 
 
-def _texts(path: Path) -> Iterator[str]:
+def _parquet_texts(path: Path) -> Iterator[str]:
     """Yield all texts of a Parquet file."""
     from pyarrow import parquet
 
@@ -87,37 +87,46 @@ def _texts(path: Path) -> Iterator[str]:
                 yield from (text for text in values.to_pylist() if text)
 
 
-def _dataset(folder: Path, target: HubTarget, scratch: Path, notes: list[str]) -> list[PushedFile]:
+def _dataset_files(folder: Path, target: HubTarget, scratch: Path, notes: list[str]) -> list[PushedFile]:
     from pyarrow import parquet
 
     written = write_tables(folder, "parquet", scratch, notes, runs_without=LOCAL_COLUMNS)
     sizes = {path.stem: parquet.ParquetFile(path).metadata.num_rows for path in written}
-    card = dataset_card(target.repo, sizes, _run_rows(folder), _score_rows(headlines(folder)))
+    card = dataset_card(target.repo, sizes, _run_rows(folder), _score_rows(headline_rows(folder)))
     return [PushedFile(CARD, card), *(PushedFile(f"data/{path.name}", path) for path in written)]
 
 
-def _model(source: PushSource, target: HubTarget, notes: list[str]) -> Iterator[PushedFile]:
+def _model_with_scores(source: PushSource, target: HubTarget, notes: list[str]) -> Iterator[PushedFile]:
     """Yield the files of the model with its scores, or the scores alone where the folder holds results."""
     datasets = parse_datasets(source.datasets)
-    folder = source.folder / FINAL if (source.folder / FINAL).is_dir() else source.folder
+    folder = source.folder
+    if (folder / FINAL).is_dir():
+        folder /= FINAL
     weights = [path for pattern in ("*.safetensors", "*.gguf") for path in folder.glob(pattern)]
-    results = source.results if weights else source.results or source.folder
-    rows = _of_one_model(headlines(results)) if results is not None else []
+    results = source.results
+    if results is None and not weights:
+        results = source.folder
+    rows = []
+    if results is not None:
+        rows = _of_one_model(headline_rows(results))
     if weights:
         yield from _model_files(folder, notes)
         if not (folder / CARD).exists():
-            settings = _json(source.folder / "settings.json")
-            base = _json(folder / ADAPTER).get("base_model_name_or_path") or settings.get("model")
+            settings = _read_json(source.folder / "settings.json")
+            scores = []
+            if rows:
+                scores = _score_rows(rows)
+            base = _read_json(folder / ADAPTER).get("base_model_name_or_path") or settings.get("model")
             card = model_card(
                 target.repo,
                 base_model=str(base or ""),
                 is_adapter=(folder / ADAPTER).exists(),
                 method=str(settings.get("method") or ""),
-                scores=_score_rows(rows) if rows else (),
+                scores=scores,
             )
             yield PushedFile(CARD, card)
     if results is not None:
-        yield from _evaluations(rows, results, datasets, notes)
+        yield from _evaluation_files(rows, results, datasets, notes)
 
 
 def _model_files(folder: Path, notes: list[str]) -> Iterator[PushedFile]:
@@ -131,12 +140,13 @@ def _model_files(folder: Path, notes: list[str]) -> Iterator[PushedFile]:
             yield PushedFile(name, folder / name)
     others = sorted(path.name for path in folder.iterdir() if path.name not in names)
     if others:
-        notes.append(
-            f"Not part of a model, and left out: {', '.join(others[:8])}{', …' if len(others) > 8 else ''}."
-        )
+        named = others[:8]
+        if len(others) > len(named):
+            named.append("…")
+        notes.append(f"Not part of a model, and left out: {', '.join(named)}.")
 
 
-def _evaluations(
+def _evaluation_files(
     rows: Sequence[Row], results: Path, datasets: dict[str, HubDataset], notes: list[str]
 ) -> Iterator[PushedFile]:
     """Yield a file for each benchmark that the hub knows by a data set. Raises DataError where there is none."""
@@ -174,7 +184,7 @@ def _evaluations(
         raise DataError(f"No score in {results} can be sent.", hint=" ".join(notes))
 
 
-def headlines(results: Path) -> list[Row]:
+def headline_rows(results: Path) -> list[Row]:
     """Return the main score of each benchmark of each run, with its interval. Raises DataError."""
     by_benchmark: dict[tuple[str, str], Row] = {}
     for row in scores(results).to_pylist():
@@ -205,20 +215,16 @@ def _of_one_model(rows: Sequence[Row]) -> list[Row]:
 
 def _score_rows(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
     head = ("run", "benchmark", "score", "value", "interval", "problems")
-    return [
-        head,
-        *(
-            (
-                row["run"],
-                row["benchmark"],
-                f"{row['mode']} {row['score']}",
-                "withheld" if row["withheld"] else f"{row['value']:.1f}",
-                f"{row['low']:.1f} to {row['high']:.1f}" if row["low"] is not None else "",
-                row["n"],
-            )
-            for row in rows
-        ),
-    ]
+    return [head, *map(_score_cells, rows)]
+
+
+def _score_cells(row: Row) -> tuple[Any, ...]:
+    value, interval = f"{row['value']:.1f}", ""
+    if row["withheld"]:
+        value = "withheld"
+    if row["low"] is not None:
+        interval = f"{row['low']:.1f} to {row['high']:.1f}"
+    return row["run"], row["benchmark"], f"{row['mode']} {row['score']}", value, interval, row["n"]
 
 
 def _run_rows(results: Path) -> list[tuple[Any, ...]]:
@@ -227,7 +233,7 @@ def _run_rows(results: Path) -> list[tuple[Any, ...]]:
     return [columns, *(tuple("" if row[name] is None else row[name] for name in columns) for row in rows)]
 
 
-def _json(path: Path) -> Row:
+def _read_json(path: Path) -> Row:
     """Read a small JSON file of a training; empty where there is none that can be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Row)

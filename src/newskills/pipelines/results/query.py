@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.config.command_line import Parsed
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import doc
 
 if TYPE_CHECKING:
@@ -49,41 +49,41 @@ def run(parsed: Parsed[QueryCommandOptions]) -> int:
     formats = [f"--{name}" for name in ("json", "csv", "latex") if getattr(options, name)]
     if len(formats) > 1:
         raise ConfigError(f"{' and '.join(formats)} cannot be used together.")
-    most = None if formats else options.rows + 1
-    with query_reader(options.sql, options.results, _limits(options, most), notes) as reader:
+    limits = _query_limits(options, None if formats else options.rows + 1)
+    with query_reader(options.sql, options.results, limits, notes) as reader:
         for note in notes:
-            notice(note)
+            print_note(note)
         if options.json:
-            _write(as_json_lines(reader))
+            _write_lines(as_json_lines(reader))
         elif options.csv:
-            _write(as_csv(reader))
+            _write_lines(as_csv(reader))
         elif options.latex:
-            _write(as_latex(reader))
+            _write_lines(as_latex(reader))
         else:
-            _write(f"{line}\n".encode() for line in as_table(reader, options.rows))
+            _write_lines(f"{line}\n".encode() for line in as_table(reader, options.rows))
     return 0
 
 
-def result(parsed: Parsed[QueryCommandOptions]) -> list[dict[str, Any]]:
+def query_results(parsed: Parsed[QueryCommandOptions]) -> list[dict[str, Any]]:
     """Return the rows of the query, all of them unless `rows` is given. Raises DataError as `query`."""
     from newskills.view.analysis.sql import query_reader
 
     options, notes = parsed.options, list[str]()
     most = options.rows if "rows" in parsed.given else None
-    with query_reader(options.sql, options.results, _limits(options, most), notes) as reader:
+    with query_reader(options.sql, options.results, _query_limits(options, most), notes) as reader:
         for note in notes:
-            notice(note)
+            print_note(note)
         rows: list[dict[str, Any]] = reader.read_all().to_pylist()
     return rows
 
 
-def _limits(options: QueryCommandOptions, most: int | None) -> QueryOptions:
+def _query_limits(options: QueryCommandOptions, most: int | None) -> QueryOptions:
     from newskills.view.analysis.sql import QueryOptions
 
     return QueryOptions(time_limit=options.time_limit, memory_limit=options.memory_limit, most=most)
 
 
-def _write(lines: Iterable[bytes]) -> None:
+def _write_lines(lines: Iterable[bytes]) -> None:
     """Write lines until whoever reads them has enough (`| head`)."""
     try:
         for line in lines:

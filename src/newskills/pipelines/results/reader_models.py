@@ -76,7 +76,7 @@ def ask_models(
         planned: list[PlannedUnit] = []
         for rows in requests:
             layers = [usual, choice.layer, user_layer(overrides)]
-            folder = rows.folder / slug(model)
+            folder = rows.folder / model_slug(model)
             planned += file_units(rows.input, output_dir=folder, pieces=WorkPieces(), layers=layers)
         logs = requests[0].folder / "logs"
         hosting = hosting_of(choice, chosen, logs)
@@ -116,21 +116,21 @@ def asking_digest(overrides: Mapping[str, Text]) -> Row:
 
 def replies_of(rows: RequestRows, model: str) -> dict[str, str | None]:
     """Return id of a row → the model's reply, also those of a run that has not come to its end."""
-    paths = OutputPaths(rows.folder / slug(model) / output_name())
+    paths = OutputPaths(rows.folder / model_slug(model) / output_name())
     path = paths.output if paths.output.exists() else paths.log
     if path.exists():
-        return {reply.id: reply.generation for reply in _read(path)}
+        return {reply.id: reply.generation for reply in _read_replies(path)}
     return {}
 
 
-def _read(path: Path) -> Iterator[_Reply]:
+def _read_replies(path: Path) -> Iterator[_Reply]:
     with open_for_reading(path) as file:
         for line in bounded_lines(file):
             with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
                 yield _replies.decode(line or b"")
 
 
-def slug(model: str) -> str:
+def model_slug(model: str) -> str:
     """Return a model's name as a folder.
 
     >>> slug("org/model:1")

@@ -13,11 +13,11 @@ from newskills.base.errors import ConfigError
 from newskills.config.command_line import Parsed
 from newskills.config.values import parse_value
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.notices import notice
-from newskills.pipelines.options import doc
+from newskills.pipelines.notices import print_note
+from newskills.pipelines.options import doc, optional_path, split_names
 
 if TYPE_CHECKING:
-    from newskills.view.comparison.regrade import Regraded, RegradeOptions
+    from newskills.view.comparison.regrade import Reading, Regraded, RegradeOptions
 
 
 class RegradeCommandOptions(Struct, frozen=True, kw_only=True):
@@ -45,9 +45,9 @@ def run(parsed: Parsed[RegradeCommandOptions]) -> int:
     from newskills.view.comparison.regrade_shown import as_text
 
     notes: list[str] = []
-    done = _regraded(parsed, notes)
+    done = _regrade_folder(parsed, notes)
     for note in notes:
-        notice(note)
+        print_note(note)
     if parsed.options.json:
         print_json(done)
         return 0
@@ -57,28 +57,33 @@ def run(parsed: Parsed[RegradeCommandOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[RegradeCommandOptions]) -> list[Regraded]:
+def regrade_results(parsed: Parsed[RegradeCommandOptions]) -> list[Regraded]:
     """Regrade for Python, and return what changed in each benchmark."""
-    return _regraded(parsed, [])
+    return _regrade_folder(parsed, [])
 
 
-def _regraded(parsed: Parsed[RegradeCommandOptions], notes: list[str]) -> list[Regraded]:
+def _regrade_folder(parsed: Parsed[RegradeCommandOptions], notes: list[str]) -> list[Regraded]:
     from newskills.view.comparison.regrade import regrade
 
-    return regrade(Path(parsed.options.results_dir), _options(parsed), notes)
+    return regrade(Path(parsed.options.results_dir), _regrade_options(parsed), notes)
 
 
-def _options(parsed: Parsed[RegradeCommandOptions]) -> RegradeOptions:
+def _regrade_options(parsed: Parsed[RegradeCommandOptions]) -> RegradeOptions:
     from newskills.view.comparison.regrade import RegradeOptions
 
     options = parsed.options
+    reading: Reading | None = None
     if options.strict and options.lenient:
         raise ConfigError("--strict and --lenient exclude each other; the spread shows both.")
+    if options.strict:
+        reading = "strict"
+    elif options.lenient:
+        reading = "lenient"
     return RegradeOptions(
-        benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
+        benchmarks=split_names(options.benchmarks),
         grader=options.grader,
         config={key: parse_value(str(text)) for key, text in parsed.overrides.items()},
-        reading="strict" if options.strict else "lenient" if options.lenient else None,
+        reading=reading,
         spread=options.spread,
-        output_dir=Path(options.output_dir) if options.output_dir else None,
+        output_dir=optional_path(options.output_dir),
     )

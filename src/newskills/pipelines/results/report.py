@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from newskills.config.command_line import Parsed
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import doc, optional_path
 
 
 class ReportCommandOptions(Struct, frozen=True, kw_only=True):
@@ -28,12 +28,12 @@ class ReportCommandOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[ReportCommandOptions]) -> int:
-    for path in result(parsed):
+    for path in write_results_report(parsed):
         sys.stdout.write(f"{path}\n")
     return 0
 
 
-def result(parsed: Parsed[ReportCommandOptions]) -> list[Path]:
+def write_results_report(parsed: Parsed[ReportCommandOptions]) -> list[Path]:
     """Write the report for Python, and return the files, HTML first."""
     from newskills.view.documents.report import ReportOptions
     from newskills.view.documents.writing import write_report
@@ -41,7 +41,7 @@ def result(parsed: Parsed[ReportCommandOptions]) -> list[Path]:
     options = parsed.options
     folders = [Path(name) for name in options.results_dirs]
     how = ReportOptions(
-        contamination_file=Path(options.contamination_file) if options.contamination_file else None,
+        contamination_file=optional_path(options.contamination_file),
         spread=options.spread,
     )
     return write_report(folders, Path(options.output or folders[0] / "report"), options.title, how)

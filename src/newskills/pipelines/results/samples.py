@@ -13,8 +13,8 @@ from msgspec import Meta, Struct
 
 from newskills.base.records import Cause, Outcome
 from newskills.config.command_line import Parsed
-from newskills.pipelines.notices import notice
-from newskills.pipelines.options import doc
+from newskills.pipelines.notices import print_note
+from newskills.pipelines.options import doc, split_names
 
 if TYPE_CHECKING:
     from newskills.view.samples import SelectedSample
@@ -43,29 +43,29 @@ def run(parsed: Parsed[SamplesOptions]) -> int:
     from newskills.view.samples import as_text, counts_line
 
     options, notes = parsed.options, list[str]()
-    samples = _selected(options, notes, options.number + 1)
+    samples = _select_at_most(options, notes, options.number + 1)
     for note in notes:
-        notice(note)
+        print_note(note)
     shown = samples[: options.number]
     if options.json:
         for sample in shown:
             sys.stdout.buffer.write(msgspec.json.encode(sample) + b"\n")
         return 0
     texts = [f"{as_text(sample, full=options.full)}\n" for sample in shown]
-    _page(f"{''.join(texts)}{counts_line(samples, options.number)}\n")
+    _show_paged(f"{''.join(texts)}{counts_line(samples, options.number)}\n")
     return 0
 
 
-def result(parsed: Parsed[SamplesOptions]) -> list[SelectedSample]:
+def select_samples(parsed: Parsed[SamplesOptions]) -> list[SelectedSample]:
     """Return, for Python, the samples that fit, `number` at most."""
-    return _selected(parsed.options, [], parsed.options.number)
+    return _select_at_most(parsed.options, [], parsed.options.number)
 
 
-def _selected(options: SamplesOptions, notes: list[str], most: int) -> list[SelectedSample]:
+def _select_at_most(options: SamplesOptions, notes: list[str], most: int) -> list[SelectedSample]:
     from newskills.view.samples import SampleFilter, select
 
     selection = SampleFilter(
-        benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
+        benchmarks=split_names(options.benchmarks),
         outcome=options.outcome,
         cause=options.cause,
         seed=options.seed,
@@ -77,7 +77,7 @@ def _selected(options: SamplesOptions, notes: list[str], most: int) -> list[Sele
     return list(islice(select(Path(options.results_dir), selection, notes), most))
 
 
-def _page(text: str) -> None:
+def _show_paged(text: str) -> None:
     """Show a text by $PAGER or less where a person reads, and as it is in pipes and files."""
     if sys.stdout.isatty():
         import pydoc

@@ -21,7 +21,8 @@ from newskills.config.command_line import Parsed
 from newskills.config.values import Text
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
+from newskills.pipelines.options import split_names
 from newskills.pipelines.results.reader_models import (
     AskedModels,
     RequestRows,
@@ -72,11 +73,11 @@ class Scan(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[ScanOptions]) -> int:
     """Scan, and print what was reported. Raises NewskillsError."""
     if parsed.options.dry_run:
-        _show_dry_run(_plan(parsed))
+        _show_dry_run(_plan_scan(parsed))
         return 0
-    done, asking = _scanned(parsed)
+    done, asking = _run_scan(parsed)
     for note in done.notes:
-        notice(note)
+        print_note(note)
     if parsed.options.json:
         print_json(done)
     else:
@@ -86,12 +87,12 @@ def run(parsed: Parsed[ScanOptions]) -> int:
     return asking.exit_code
 
 
-def result(parsed: Parsed[ScanOptions]) -> Scan | None:
+def scan_transcripts(parsed: Parsed[ScanOptions]) -> Scan | None:
     """Scan for Python, None for a dry run. Raises NewskillsError, also where a model left samples without an answer."""
     if parsed.options.dry_run:
-        _show_dry_run(_plan(parsed))
+        _show_dry_run(_plan_scan(parsed))
         return None
-    done, asking = _scanned(parsed)
+    done, asking = _run_scan(parsed)
     if asking.exit_code:
         raise NewskillsError(asking.message)
     return done
@@ -108,9 +109,9 @@ class ScanPlan(NamedTuple):
     notes: list[str]
 
 
-def _plan(parsed: Parsed[ScanOptions]) -> ScanPlan:
+def _plan_scan(parsed: Parsed[ScanOptions]) -> ScanPlan:
     options = parsed.options
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
+    wanted = split_names(options.benchmarks)
     specs = options.scanners or list(SCANNERS.built_in())
     questions = [load_question(Path(spec)) for spec in specs if spec.endswith(QUESTION_ENDINGS)]
     rules = [spec for spec in specs if not spec.endswith(QUESTION_ENDINGS)]
@@ -120,12 +121,15 @@ def _plan(parsed: Parsed[ScanOptions]) -> ScanPlan:
         scanner_name(spec)
         SCANNERS.get(spec)
     notes: list[str] = []
+    labelled: list[LabelledSample] = []
+    if options.labels:
+        labelled = read_labelled(Path(options.labels))
     return ScanPlan(
         items=chosen_below(Path(options.results_dir), wanted, notes),
         rules=rules,
         questions=questions,
         models=model_names(options) if questions else [],
-        labelled=read_labelled(Path(options.labels)) if options.labels else [],
+        labelled=labelled,
         notes=notes,
     )
 
@@ -145,29 +149,29 @@ def _show_dry_run(plan: ScanPlan) -> None:
     show_dry_run(steps)
 
 
-def _scanned(parsed: Parsed[ScanOptions]) -> tuple[Scan, AskedModels]:
-    options, plan = parsed.options, _plan(parsed)
+def _run_scan(parsed: Parsed[ScanOptions]) -> tuple[Scan, AskedModels]:
+    options, plan = parsed.options, _plan_scan(parsed)
     items, labelled, notes = plan.items, plan.labelled, plan.notes
     results = scan_by_rules(items, plan.rules, options.time_limit, notes)
     asking = AskedModels(models=())
     for question in plan.questions:
-        answered, last_asking = _ask(parsed, question, items, notes)
+        answered, last_asking = _ask_question(parsed, question, items, notes)
         results += answered
-        asking = last_asking if last_asking.exit_code else asking
+        if last_asking.exit_code:
+            asking = last_asking
+    agreement = []
     if options.labels:
         agreement = scan_agreements(labelled, items, [result.scanner for result in results])
-    else:
-        agreement = []
     whole = Scan(results=tuple(results), agreement=tuple(agreement), notes=tuple(dict.fromkeys(notes)))
     return whole, asking
 
 
-def _ask(
+def _ask_question(
     parsed: Parsed[ScanOptions], question: TranscriptQuestion, items: Sequence[BenchmarkResults], notes: list[str]
 ) -> tuple[list[ScanResult], AskedModels]:
     """Ask a question of all samples, check the replies against the transcripts, and keep what they say."""
     requests = [
-        (item, output, _request(question, item, output, parsed.overrides, notes))
+        (item, output, _write_request(question, item, output, parsed.overrides, notes))
         for item in items
         for output in item.files
     ]
@@ -178,9 +182,9 @@ def _ask(
         with LabelFiles() as files:
             for _, output, rows in (request for request in requests if request[0] is item):
                 replies = {model: replies_of(rows, model) for model in asking.models}
-                for number, sample in enumerate(_samples(item, output, [])):
-                    transcript = _transcript(sample)
-                    verdicts = dict(_verdicts(question, number, transcript, replies))
+                for number, sample in enumerate(_file_samples(item, output, [])):
+                    transcript = _transcript_of(sample)
+                    verdicts = dict(_read_verdicts(question, number, transcript, replies))
                     line = combine_verdicts(str(sample.row.get("id")), verdicts)
                     tally.add(line, sample.seed)
                     files.write(output, question.name, replace(line, place=sample.place))
@@ -197,7 +201,7 @@ def _ask(
     return results, asking
 
 
-def _request(
+def _write_request(
     question: TranscriptQuestion,
     item: BenchmarkResults,
     output: Path,
@@ -206,29 +210,32 @@ def _request(
 ) -> RequestRows:
     """Write the rows that ask about an output file, unless they are there: their folder is named after all that
     decides on them."""
-    seed = "" if (number := item.seeds[item.files.index(output)]) is None else f"-rs{number}"
+    number = item.seeds[item.files.index(output)]
+    seed = "" if number is None else f"-rs{number}"
     settings = [question.digest, file_digest(output), asking_digest(overrides)]
     digest = hashlib.blake2b(msgspec.json.encode(settings), digest_size=6).hexdigest()
     folder = scan_folder(output, question.name) / f"requests{seed}-{digest}"
     if not (folder / "rows.jsonl").exists():
-        write_rows(made_folder(folder) / "rows.jsonl", _rows(question, item, output, notes))
+        write_rows(made_folder(folder) / "rows.jsonl", _question_rows(question, item, output, notes))
     return RequestRows(folder / "rows.jsonl", folder)
 
 
-def _rows(question: TranscriptQuestion, item: BenchmarkResults, output: Path, notes: list[str]) -> Iterator[Row]:
-    for number, sample in enumerate(_samples(item, output, notes)):
-        yield from request_rows(question, number, _transcript(sample))
+def _question_rows(
+    question: TranscriptQuestion, item: BenchmarkResults, output: Path, notes: list[str]
+) -> Iterator[Row]:
+    for number, sample in enumerate(_file_samples(item, output, notes)):
+        yield from request_rows(question, number, _transcript_of(sample))
 
 
-def _samples(item: BenchmarkResults, output: Path, notes: list[str]) -> Iterator[SampleRow]:
+def _file_samples(item: BenchmarkResults, output: Path, notes: list[str]) -> Iterator[SampleRow]:
     return sample_rows(item._replace(files=(output,)), notes)
 
 
-def _transcript(sample: SampleRow) -> Transcript:
+def _transcript_of(sample: SampleRow) -> Transcript:
     return Transcript(**sample.for_worker)
 
 
-def _verdicts(
+def _read_verdicts(
     question: TranscriptQuestion,
     number: int,
     transcript: Transcript,
@@ -237,5 +244,7 @@ def _verdicts(
     """Yield what each model said in each order of the labels."""
     for model, replies_of_model in replies.items():
         for order in range(1, question.orders + 1):
-            asker = f"{model}, order {order}" if question.orders > 1 else model
+            asker = model
+            if question.orders > 1:
+                asker = f"{model}, order {order}"
             yield asker, read_reply(question, replies_of_model.get(f"{number}-{order}"), transcript)

@@ -17,8 +17,8 @@ from newskills.benchmarks import get_benchmark, get_group
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import Step, show_dry_run
-from newskills.pipelines.notices import notice
-from newskills.pipelines.options import tracking_of
+from newskills.pipelines.notices import print_note
+from newskills.pipelines.options import optional_path, split_names, tracking_of
 from newskills.pipelines.results.summarize_results_options import SummarizeResultsOptions
 from newskills.run.evaluate import require_trust
 from newskills.run.reporting.groups import GroupFor
@@ -31,7 +31,7 @@ from newskills.run.reporting.summarize import (
     summarize,
     wanted_benchmarks,
 )
-from newskills.run.reporting.tables import render
+from newskills.run.reporting.tables import render_tables
 from newskills.run.reporting.tracking import log_reports
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def run(parsed: Parsed[SummarizeResultsOptions]) -> int:
     if summary is None:
         return 0
     for note in summary.notes:
-        notice(note)
+        print_note(note)
     if options.verbose:
-        sys.stdout.write(render(summary.reports, options.accept_lost / 100, output_width()))
+        sys.stdout.write(render_tables(summary.reports, options.accept_lost / 100, output_width()))
     sys.stdout.write(f"\nmetrics: {summary.path}\n")
     if options.cluster is None:
         sys.stdout.write(f"samples: ns view {shlex.quote(options.results_dir)}\n")
@@ -72,7 +72,7 @@ def run(parsed: Parsed[SummarizeResultsOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
+def summarize_results(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
     """Summarize for Python, and return the summary, None for a dry run; raises NewskillsError where the numbers
     cannot be trusted."""
     summary = make_summary(parsed)
@@ -96,24 +96,24 @@ def make_summary(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
     place = results_place(options.results_dir, options)
     tracking = tracking_of(options.wandb_name, options.wandb_project, options.wandb_group)
     how = SummaryOptions(
-        benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
+        benchmarks=split_names(options.benchmarks),
         max_samples=options.max_samples,
         max_seq_len=options.max_seq_len,
         errors_are_incorrect=options.errors_as == "incorrect",
         metric_type=options.metric_type,
         metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
         accept_lost=options.accept_lost / 100,
-        save_metrics_path=Path(options.save_metrics_path) if options.save_metrics_path else None,
-        group_for=group_for(options.group.split(",") if options.group else ()),
+        save_metrics_path=optional_path(options.save_metrics_path),
+        group_for=group_for(split_names(options.group)),
     )
     if options.dry_run:
-        show_dry_run(_steps(place, how))
+        show_dry_run(_dry_run_steps(place, how))
         return None
-    with place.here() as folder:
+    with place.local_folder() as folder:
         summary = summarize(folder, metric_for, how)
         if options.debug:
-            for step in _read(folder, how):
-                notice(" ".join(map(str, step)))
+            for step in _read_steps(folder, how):
+                print_note(" ".join(map(str, step)))
         if place.remote is not None:
             place.send_metrics(folder)
             if how.save_metrics_path is None:
@@ -124,7 +124,7 @@ def make_summary(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
     return summary
 
 
-def _read(folder: Path, how: SummaryOptions) -> Iterator[Step]:
+def _read_steps(folder: Path, how: SummaryOptions) -> Iterator[Step]:
     """Yield each file that is read, with its benchmark and metric. Raises NewskillsError for what cannot be read."""
     for result in wanted_benchmarks(folder, how):
         if result.files:
@@ -135,13 +135,15 @@ def _read(folder: Path, how: SummaryOptions) -> Iterator[Step]:
             yield "reads", file, f"{result.benchmark}: {name}"
 
 
-def _steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
+def _dry_run_steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
     folder = Path(place.folder)
     if place.remote is None:
-        with place.here() as here:
-            yield from _read(here, how)
+        with place.local_folder() as here:
+            yield from _read_steps(here, how)
     else:
-        yield from (("fetches", f"{place.remote.name}:{path}", f"{size} bytes") for path, size in place.listing())
+        yield from (
+            ("fetches", f"{place.remote.name}:{path}", f"{size} bytes") for path, size in place.list_records()
+        )
     path = how.save_metrics_path or folder / METRICS_FILE
     yield "writes", path, ""
     yield "writes", extended_path(path), ""

@@ -14,7 +14,8 @@ from newskills.base.errors import NewskillsError
 from newskills.base.tables import output_width
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import Step, show_dry_run
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
+from newskills.pipelines.options import optional_path
 from newskills.pipelines.results.summarize_results import metric_for
 from newskills.pipelines.results.summarize_robustness_options import SummarizeRobustnessOptions
 from newskills.run.reporting.robustness import (
@@ -36,7 +37,7 @@ def run(parsed: Parsed[SummarizeRobustnessOptions]) -> int:
     if summary is None:
         return 0
     for note in summary.notes:
-        notice(note)
+        print_note(note)
     if parsed.options.verbose:
         sys.stdout.write(render_robustness(summary.benchmarks, output_width()))
     sys.stdout.write(f"\nrobustness: {summary.path}\n")
@@ -44,7 +45,7 @@ def run(parsed: Parsed[SummarizeRobustnessOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[SummarizeRobustnessOptions]) -> RobustnessSummary | None:
+def summarize_robust_eval(parsed: Parsed[SummarizeRobustnessOptions]) -> RobustnessSummary | None:
     """Summarize for Python, and return the summary, None for a dry run; raises NewskillsError where the numbers
     cannot be trusted."""
     summary = make_summary(parsed)
@@ -61,16 +62,16 @@ def make_summary(parsed: Parsed[SummarizeRobustnessOptions]) -> RobustnessSummar
     place = results_place(options.results_dir, options)
     how = SummaryOptions(
         accept_lost=options.accept_lost / 100,
-        save_metrics_path=Path(options.save_metrics_path) if options.save_metrics_path else None,
+        save_metrics_path=optional_path(options.save_metrics_path),
     )
     if options.dry_run:
-        show_dry_run(_steps(place, how))
+        show_dry_run(_dry_run_steps(place, how))
         return None
-    with place.here() as folder:
+    with place.local_folder() as folder:
         summary = summarize_robustness(folder, metric_for, how)
         if options.debug:
-            for step in _read(folder):
-                notice(" ".join(map(str, step)))
+            for step in _read_steps(folder):
+                print_note(" ".join(map(str, step)))
         if place.remote is not None:
             place.send_metrics(folder)
             if how.save_metrics_path is None:
@@ -89,19 +90,21 @@ def _require_trust(summary: RobustnessSummary, accept_lost: float) -> None:
         )
 
 
-def _read(folder: Path) -> Iterator[Step]:
+def _read_steps(folder: Path) -> Iterator[Step]:
     for prompts in prompts_of(folder).values():
         for prompt, result in prompts.items():
             for file in result.files:
                 yield "reads", file, f"{result.benchmark}: {prompt}"
 
 
-def _steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
+def _dry_run_steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
     if place.remote is None:
-        with place.here() as here:
-            yield from _read(here)
+        with place.local_folder() as here:
+            yield from _read_steps(here)
     else:
-        yield from (("fetches", f"{place.remote.name}:{path}", f"{size} bytes") for path, size in place.listing())
+        yield from (
+            ("fetches", f"{place.remote.name}:{path}", f"{size} bytes") for path, size in place.list_records()
+        )
     path = how.save_metrics_path or Path(place.folder) / FOLDER / METRICS_FILE
     yield "writes", path, ""
     yield "writes", path.with_name(TABLES_FILE), ""

@@ -49,9 +49,9 @@ class ViewCommandOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[ViewCommandOptions]) -> int:
-    """Serve until Ctrl-C, or export. Raises as `result`."""
+    """Serve until Ctrl-C, or export. Raises as `start_or_export_viewer`."""
     try:
-        service = result(parsed)
+        service = start_or_export_viewer(parsed)
         if service is None or parsed.options.export is not None:
             return 0
         with service:
@@ -69,13 +69,13 @@ def run(parsed: Parsed[ViewCommandOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[ViewCommandOptions]) -> RunningService | None:
+def start_or_export_viewer(parsed: Parsed[ViewCommandOptions]) -> RunningService | None:
     """Return the viewer that serves until it is closed, or the page that was exported, at its file: address; None for a
     dry run. Raises ConfigError, DataError, ServerStartError."""
     options = parsed.options
     folders = tuple(Path(folder).expanduser() for folder in options.folders or ["."])
     if options.dry_run:
-        show_dry_run(_steps(folders, options))
+        show_dry_run(_dry_run_steps(folders, options))
         return None
     if options.export is not None:
         from newskills.view.export import export
@@ -85,10 +85,10 @@ def result(parsed: Parsed[ViewCommandOptions]) -> RunningService | None:
         for note in written.notes:
             sys.stderr.write(f"note: {note}\n")
         return RunningService(written.page.resolve().as_uri())
-    return _serve(folders, options)
+    return _start_viewer(folders, options)
 
 
-def _serve(folders: tuple[Path, ...], options: ViewCommandOptions) -> RunningService:
+def _start_viewer(folders: tuple[Path, ...], options: ViewCommandOptions) -> RunningService:
     if missing := [module for module in NEEDS if find_spec(module) is None]:
         raise ConfigError(
             f"ns view needs {' and '.join(missing)}, which this environment lacks.",
@@ -102,7 +102,7 @@ def _serve(folders: tuple[Path, ...], options: ViewCommandOptions) -> RunningSer
         return RunningService(address, stack.pop_all())
 
 
-def _steps(folders: tuple[Path, ...], options: ViewCommandOptions) -> list[Step]:
+def _dry_run_steps(folders: tuple[Path, ...], options: ViewCommandOptions) -> list[Step]:
     reads: list[Step] = [("reads", folder, "results and trainings in it") for folder in folders]
     if options.export is not None:
         return [*reads, ("writes", Path(options.export), "a page, its data and its scripts")]

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.config.command_line import Parsed
 from newskills.pipelines.json_output import print_json
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import doc, split_names
 
 if TYPE_CHECKING:
     from newskills.view.comparison.why import Explanation
@@ -27,7 +27,7 @@ class WhyOptions(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[WhyOptions]) -> int:
     from newskills.view.comparison.why_shown import as_text
 
-    explanations = result(parsed)
+    explanations = explain_difference(parsed)
     if parsed.options.json:
         print_json(explanations)
     else:
@@ -35,10 +35,9 @@ def run(parsed: Parsed[WhyOptions]) -> int:
     return 0
 
 
-def result(parsed: Parsed[WhyOptions]) -> list[Explanation]:
+def explain_difference(parsed: Parsed[WhyOptions]) -> list[Explanation]:
     """Return, for Python, one explanation for each benchmark that both runs have."""
     from newskills.view.comparison.why import explain
 
     options = parsed.options
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
-    return explain(Path(options.before), Path(options.after), wanted)
+    return explain(Path(options.before), Path(options.after), split_names(options.benchmarks))

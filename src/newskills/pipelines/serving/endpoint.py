@@ -43,12 +43,13 @@ class EndpointOptions(Struct, frozen=True, kw_only=True):
         """Return the same as the options of commands that take several models."""
         names = ("model", "server_type", "server_address", "server_gpus")
         chosen: Row = {name: [value] for name in names if (value := getattr(self, name)) is not None}
-        arguments = [self.server_args] if self.server_args else []
-        return ModelOptions(**chosen, server_args=arguments, server_timeout=self.server_timeout)
+        if self.server_args:
+            chosen["server_args"] = [self.server_args]
+        return ModelOptions(**chosen, server_timeout=self.server_timeout)
 
 
 @contextlib.contextmanager
-def served(host: ServeSpec | None, server: C, folder: Path, timeout: float) -> Iterator[C]:
+def running_endpoint(host: ServeSpec | None, server: C, folder: Path, timeout: float) -> Iterator[C]:
     """Yield the endpoint; `host` is started for it, if there is one, with its log in `folder`. Raises
     ServerStartError."""
     if host is None:
@@ -64,5 +65,7 @@ def served(host: ServeSpec | None, server: C, folder: Path, timeout: float) -> I
 
     key = key_of(server, os.environ)[0] or secrets.token_hex(16)
     with running_server(host, folder / "server.log", timeout, key=key) as started:
-        own_key = {"api_key": started.key} if started.key else {}
-        yield msgspec.structs.replace(server, base_url=started.base_url, model=started.model_name, **own_key)
+        changes = {"base_url": started.base_url, "model": started.model_name}
+        if started.key:
+            changes["api_key"] = started.key
+        yield msgspec.structs.replace(server, **changes)

@@ -31,9 +31,9 @@ from newskills.models.tokenizer import make_tokenizer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.models import ModelChoice, choose_model
 from newskills.pipelines.serving.ended import EndedService
-from newskills.pipelines.serving.endpoint import served
+from newskills.pipelines.serving.endpoint import running_endpoint
 from newskills.pipelines.serving.gateway_options import DEFAULT_TOKEN_ENV, GatewayKeys, GatewayOptions
-from newskills.pipelines.serving.token import check_reach, token_of, who
+from newskills.pipelines.serving.token import check_reach, describe_access, token_of
 from newskills.run.gateway_server.model import LastingEndpoint
 from newskills.run.gateway_server.serving import GatewaySettings, serve_gateway
 
@@ -75,7 +75,7 @@ class GatewayParts(Struct, frozen=True, kw_only=True):
             forced=self.forced,
             limits=self.limits,
             prices=self.server.prices,
-            backend=_backend(self.server, self.request.inference),
+            backend=_backend_of(self.server, self.request.inference),
             live=self.live,
             keeps_replies=False,
         )
@@ -91,10 +91,10 @@ class GatewayChoice(Struct, frozen=True, kw_only=True):
     forced: frozenset[str]
 
     @contextlib.contextmanager
-    def started(self, folder: Path) -> Iterator[GatewayParts]:
+    def running_parts(self, folder: Path) -> Iterator[GatewayParts]:
         """Yield the parts; a server is started for them where the model has none. Raises ServerStartError."""
         options, keys = self.options, self.keys.value
-        with served(self.model.host, keys.server, folder, options.server_timeout) as server:
+        with running_endpoint(self.model.host, keys.server, folder, options.server_timeout) as server:
             yield GatewayParts(
                 server=server,
                 keys=keys,
@@ -106,7 +106,7 @@ class GatewayChoice(Struct, frozen=True, kw_only=True):
                     cost=options.max_cost,
                     seconds=options.max_seconds,
                 ),
-                tokenizer=_tokenizer(server),
+                tokenizer=_make_tokenizer(server),
                 live=not options.whole_replies,
             )
 
@@ -120,12 +120,12 @@ def choose_gateway(options: GatewayOptions, overrides: Mapping[str, Text]) -> Ga
         options=options,
         keys=resolved,
         model=model,
-        request=_request(resolved.value, options),
-        forced=_forced(overrides),
+        request=_request_settings(resolved.value, options),
+        forced=_forced_settings(overrides),
     )
 
 
-def result(parsed: Parsed[GatewayOptions]) -> EndedService | None:
+def run_gateway(parsed: Parsed[GatewayOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError, AuthError,
     ServerStartError."""
     options = parsed.options
@@ -151,24 +151,28 @@ def result(parsed: Parsed[GatewayOptions]) -> EndedService | None:
             where = f"a server that is started ({choice.host.name})"
         steps = [
             ("asks", keys.server.model or "", where),
-            ("listens", f"{options.host}:{options.port or 'a free port'}", who(token)),
+            ("listens", f"{options.host}:{options.port or 'a free port'}", describe_access(token)),
             ("writes", settings.folder, "gateway.jsonl, output.jsonl"),
             ("decides", ", ".join(sorted(chosen.forced)), "whatever programs say"),
         ]
         show_dry_run(steps)
         return None
-    with chosen.started(settings.folder) as parts:
+    with chosen.running_parts(settings.folder) as parts:
 
         async def serve() -> str:
-            model = parts.model(_say)
+            model = parts.model(_print_with_time)
             return await serve_gateway(
-                model, lambda name: parts.task(model, name), settings, say=_say, tokenizer=parts.tokenizer
+                model,
+                lambda name: parts.task(model, name),
+                settings,
+                say=_print_with_time,
+                tokenizer=parts.tokenizer,
             )
 
         return EndedService(aio.run(serve))
 
 
-def _request(keys: GatewayKeys, options: GatewayOptions) -> Request:
+def _request_settings(keys: GatewayKeys, options: GatewayOptions) -> Request:
     """Return the settings of each request. Raises ConfigError for an endpoint without messages."""
     inference = keys.inference
     if inference.endpoint_type == "text":
@@ -178,11 +182,12 @@ def _request(keys: GatewayKeys, options: GatewayOptions) -> Request:
         dialect = MODELS.properties(keys.server.server_type).dialect
         if inference.top_logprobs is None:
             inference = msgspec.structs.replace(inference, top_logprobs=1)  # llama.cpp takes 0 for none
-        extra = dict.fromkeys(dialect.token_ids if dialect is not None else (), True)
+        if dialect is not None:
+            extra = dict.fromkeys(dialect.token_ids, True)
     return Request(inference=inference, extra_body=extra)
 
 
-def _forced(overrides: Mapping[str, Text]) -> frozenset[str]:
+def _forced_settings(overrides: Mapping[str, Text]) -> frozenset[str]:
     """Return the settings that hold whatever programs say: those that are set by ++inference.*."""
     begin = "inference."
     names = {key.removeprefix(begin) for key in overrides if key.startswith(begin)}
@@ -208,7 +213,7 @@ def check_gateway(chosen: GatewayChoice) -> None:
         check_inference(make_model(server, concurrency=1, environ=os.environ), limited, tools=True)
 
 
-def _backend(server: ServerConfig, inference: Inference) -> Backend:
+def _backend_of(server: ServerConfig, inference: Inference) -> Backend:
     properties = MODELS.properties(server.server_type)
     keys_of_choice = load_function(properties.tool_choice)
     responses = inference.endpoint_type == "responses"
@@ -220,7 +225,7 @@ def _backend(server: ServerConfig, inference: Inference) -> Backend:
     return Backend(choice=choice, blocks=properties.blocks)
 
 
-def _tokenizer(server: ServerConfig) -> Tokenizer | None:
+def _make_tokenizer(server: ServerConfig) -> Tokenizer | None:
     """Return what counts tokens; None where there is nothing, and counts are estimated."""
     try:
         return make_tokenizer(None, server, os.environ)
@@ -228,7 +233,7 @@ def _tokenizer(server: ServerConfig) -> Tokenizer | None:
         return None
 
 
-def _say(text: str) -> None:
+def _print_with_time(text: str) -> None:
     with contextlib.suppress(OSError):  # nobody reads any more; programs go on
         sys.stdout.write(f"{time.strftime('%H:%M:%S')} {printable(without_keys(text))}\n")
         sys.stdout.flush()

@@ -94,7 +94,9 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
             )
         plain = {key: value for key, value in model_args.items() if not _is_key(key)}
         plain = {"output_dir": f"gateway/{model_name.replace('/', '-')}", **plain}
-        plain |= {"server_type": kind, "model": model, **({"server_address": base_url} if base_url else {})}
+        plain |= {"server_type": kind, "model": model}
+        if base_url:
+            plain["server_address"] = base_url
         self._options = read_config(ProviderOptions, plain, "a model argument of newskills")
         self._overrides = {key: Text(value) for key, value in model_args.items() if _is_key(key)}
         if api_key is not None:
@@ -110,7 +112,7 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
     ) -> ModelOutput:
         """Return the model's reply. Raises ConfigError for settings that cannot be kept, HttpError where there is no
         reply or a limit is used up, ServerStartError, LockedError where another process writes to the folder."""
-        body = await _body(self.model_name, input, tools, tool_choice, config)
+        body = await _chat_body(self.model_name, input, tools, tool_choice, config)
         request = HttpRequest("POST", "/v1/chat/completions", "", {}, json.dumps(body).encode())
         response = await (await self._gateway()).answer(request)
         assert isinstance(response, Response)
@@ -121,13 +123,13 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
 
     def max_connections(self) -> int:
         """Return the number of requests in flight, which the engine keeps to as well. Raises ConfigError."""
-        return self._chosen.keys.value.max_concurrent_requests
+        return self._choose_gateway.keys.value.max_concurrent_requests
 
     def connection_key(self) -> str:
         return str(self._folder)
 
     @functools.cached_property
-    def _chosen(self) -> GatewayChoice:
+    def _choose_gateway(self) -> GatewayChoice:
         chosen = choose_gateway(self._options, self._overrides)
         check_gateway(chosen)
         return chosen
@@ -147,7 +149,9 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
             model: Model = endpoint
             if self._options.cache:
                 path = self._folder / REPLIES
-                model = NumberingModel(CachedModel(endpoint, path, GroupLog(path, Disk(_log.warning), _raise)))
+                model = NumberingModel(
+                    CachedModel(endpoint, path, GroupLog(path, Disk(_log.warning), _raise_error))
+                )
             task = self._parts.task(model, TASK)
             self._recorder.resume(task)
             gateway = Gateway(NamedTasks("", lambda name: task), recorder=self._recorder)
@@ -160,7 +164,7 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
             if self._parts is not None:
                 return
             self._exit.enter_context(hold_lock(self._folder / ".gateway.lock", f"The folder {self._folder}"))
-            parts = self._exit.enter_context(self._chosen.started(self._folder))
+            parts = self._exit.enter_context(self._choose_gateway.running_parts(self._folder))
             self._recorder = LogRecorder(self._folder)
             atexit.register(self._finish)
             self._parts = parts
@@ -199,7 +203,7 @@ class NumberingModel:
         await self._model.close()
 
 
-def _raise(error: StorageError) -> None:
+def _raise_error(error: StorageError) -> None:
     raise error
 
 
@@ -207,7 +211,7 @@ def _is_key(name: str) -> bool:
     return "." in name or name in ("max_concurrent_requests", "endpoint_patience")
 
 
-async def _body(
+async def _chat_body(
     model: str, messages: list[ChatMessage], tools: list[ToolInfo], choice: ToolChoice, config: GenerateConfig
 ) -> Row:
     """Return the body of a chat request. Raises ConfigError for settings that would be lost."""
@@ -230,7 +234,7 @@ async def _body(
         "logprobs": config.logprobs,
     }
     if tools:
-        body["tools"] = [_tool(tool) for tool in tools]
+        body["tools"] = [_tool_definition(tool) for tool in tools]
         body["parallel_tool_calls"] = config.parallel_tool_calls
         if isinstance(choice, ToolFunction):
             body["tool_choice"] = {"type": "function", "function": {"name": choice.name}}
@@ -246,7 +250,7 @@ async def _body(
     return {key: value for key, value in body.items() if value is not None}
 
 
-def _tool(tool: ToolInfo) -> Row:
+def _tool_definition(tool: ToolInfo) -> Row:
     parameters = tool.parameters.model_dump(exclude_none=True)
     function = {"name": tool.name, "description": tool.description, "parameters": parameters}
     return {"type": "function", "function": function}

@@ -19,7 +19,7 @@ from newskills.config.layers import Layer, Resolved, explain, resolve
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.options import DryRun, doc
 from newskills.pipelines.serving.ended import RunningService
-from newskills.pipelines.serving.token import Open, TokenFile, check_reach, token_of, who
+from newskills.pipelines.serving.token import Open, TokenFile, check_reach, describe_access, token_of
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.make import port_of, settled
 from newskills_sandbox.variables import TOKEN_VARIABLE
@@ -113,36 +113,36 @@ class SandboxService(RunningService):
 
 
 def run(parsed: Parsed[SandboxOptions]) -> int:
-    resolved = _resolve(parsed)
+    resolved = _resolve_keys(parsed)
     if parsed.explain:
         print_table(explain(resolved))
         return 0
-    config = _checked(resolved.value.sandbox)
+    config = _settled_config(resolved.value.sandbox)
     if parsed.options.action == "doctor":
-        diagnosis = _diagnosed(config)
-        _show(diagnosis, config.preload)
+        diagnosis = _diagnose_isolation(config)
+        _print_diagnosis(diagnosis, config.preload)
         return int(diagnosis.level == "none")
     from newskills.sandbox.serving import serve_until_stopped
 
-    if (place := _place(parsed, resolved)) is not None:
-        aio.run(lambda: serve_until_stopped(config, *place, say=_say))
+    if (place := _listening_place(parsed, resolved)) is not None:
+        aio.run(lambda: serve_until_stopped(config, *place, say=_print_paragraph))
     return 0
 
 
-def result(parsed: Parsed[SandboxOptions]) -> SandboxService | None:
+def serve_or_examine_sandbox(parsed: Parsed[SandboxOptions]) -> SandboxService | None:
     """Return the sandbox that serves until it is closed, or what isolates code on this machine; None for a dry run.
 
     Raises SandboxError where a sandbox is to be served and code cannot be isolated, ConfigError, ServerStartError.
     """
-    resolved = _resolve(parsed)
-    config = _checked(resolved.value.sandbox)
+    resolved = _resolve_keys(parsed)
+    config = _settled_config(resolved.value.sandbox)
     if parsed.options.action == "doctor":
-        diagnosis = _diagnosed(config)
+        diagnosis = _diagnose_isolation(config)
         return SandboxService("", diagnosis.level, diagnosis.missing, ExitStack())
     from newskills.run.grade import LoopThread
     from newskills.sandbox.serving import served
 
-    if (place := _place(parsed, resolved)) is None:
+    if (place := _listening_place(parsed, resolved)) is None:
         return None
     with ExitStack() as stack:
         loop = stack.enter_context(LoopThread())
@@ -152,7 +152,9 @@ def result(parsed: Parsed[SandboxOptions]) -> SandboxService | None:
         return SandboxService(running.url, running.isolation_level, running.missing, stack.pop_all())
 
 
-def _place(parsed: Parsed[SandboxOptions], resolved: Resolved[Keys]) -> tuple[str, int, dict[str, str]] | None:
+def _listening_place(
+    parsed: Parsed[SandboxOptions], resolved: Resolved[Keys]
+) -> tuple[str, int, dict[str, str]] | None:
     """Return host, port and environment of the server; show them and return None for a dry run. Raises ConfigError."""
     options = parsed.options
     port = port_of(options.port, os.environ)
@@ -161,12 +163,12 @@ def _place(parsed: Parsed[SandboxOptions], resolved: Resolved[Keys]) -> tuple[st
     if options.dry_run:
         rows = explain(resolved)
         settings: list[Step] = [("setting", f"++{key}", f"{value} ({source})") for key, value, source in rows]
-        show_dry_run([("listens", f"{options.host}:{port or 'a free port'}", who(token)), *settings])
+        show_dry_run([("listens", f"{options.host}:{port or 'a free port'}", describe_access(token)), *settings])
         return None
     return options.host, port, {**os.environ, TOKEN_VARIABLE: token}
 
 
-def _resolve(parsed: Parsed[SandboxOptions]) -> Resolved[Keys]:
+def _resolve_keys(parsed: Parsed[SandboxOptions]) -> Resolved[Keys]:
     options_given: dict[str, Any] = {
         f"sandbox.{key}": getattr(parsed.options, name) for name, key in KEYS.items() if name in parsed.given
     }
@@ -176,7 +178,7 @@ def _resolve(parsed: Parsed[SandboxOptions]) -> Resolved[Keys]:
     return resolve(Keys, [Layer("options", options_given), Layer("command line", parsed.overrides)])
 
 
-def _checked(config: SandboxConfig) -> SandboxConfig:
+def _settled_config(config: SandboxConfig) -> SandboxConfig:
     if config.host or config.port is not None:
         raise ConfigError(
             "++sandbox.host and ++sandbox.port are for a running server.", hint="Give --host and --port here."
@@ -184,7 +186,7 @@ def _checked(config: SandboxConfig) -> SandboxConfig:
     return settled(config, os.environ)
 
 
-def _diagnosed(config: SandboxConfig) -> Diagnosis:
+def _diagnose_isolation(config: SandboxConfig) -> Diagnosis:
     from newskills.sandbox.host import settings_of
     from newskills.sandbox.own_errors import own_errors
     from newskills_sandbox.doctor import diagnose
@@ -193,7 +195,7 @@ def _diagnosed(config: SandboxConfig) -> Diagnosis:
         return aio.run(lambda: diagnose(settings_of(config)))
 
 
-def _show(diagnosis: Diagnosis, preload: Sequence[str]) -> None:
+def _print_diagnosis(diagnosis: Diagnosis, preload: Sequence[str]) -> None:
     from newskills.sandbox.serving import INSTALL
     from newskills_sandbox.doctor import MEANING
 
@@ -201,10 +203,10 @@ def _show(diagnosis: Diagnosis, preload: Sequence[str]) -> None:
     rows = [(probe.name, "yes" if probe.ok else "no", probe.detail) for probe in diagnosis.probes]
     print_table([*rows, *((name, "no" if name in absent else "yes", "") for name in preload)])
     if absent:
-        _say(f"The sandbox finds no {' and no '.join(absent)} on this machine. {INSTALL}")
+        _print_paragraph(f"The sandbox finds no {' and no '.join(absent)} on this machine. {INSTALL}")
     for obstacle in diagnosis.obstacles:
-        _say(obstacle)
-    _say(NO_ISOLATION if level == "none" else MEANING[level])
+        _print_paragraph(obstacle)
+    _print_paragraph(NO_ISOLATION if level == "none" else MEANING[level])
 
 
 NO_ISOLATION = (
@@ -212,6 +214,6 @@ NO_ISOLATION = (
 )
 
 
-def _say(text: str) -> None:
+def _print_paragraph(text: str) -> None:
     print_text(text)
     sys.stdout.flush()

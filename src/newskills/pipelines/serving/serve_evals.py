@@ -17,7 +17,7 @@ from newskills.base import aio
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.base.store import atomic_write
 from newskills.base.terminal import printable
-from newskills.benchmarks import BenchmarkPlaces, expand
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks
 from newskills.benchmarks.folders import data_dir as root
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
@@ -28,11 +28,12 @@ from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.evaluation import work
 from newskills.pipelines.evaluation.jobs import prepare
 from newskills.pipelines.evaluation.options import EvalOptions, parse_words
-from newskills.pipelines.evaluation.specification import SPLIT, specification
+from newskills.pipelines.evaluation.specification import SPLIT, evaluation_spec
+from newskills.pipelines.options import optional_path
 from newskills.pipelines.placement.cluster import target_cluster
 from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.serving.serve_evals_options import ServeEvalsOptions
-from newskills.pipelines.serving.token import check_reach, token_of, who
+from newskills.pipelines.serving.token import check_reach, describe_access, token_of
 from newskills.pipelines.submission.submit import submit_prepared
 from newskills.pipelines.submission.submitted import ask_about
 from newskills.pipelines.units.sandbox import check_sandbox
@@ -69,7 +70,9 @@ class LocalEvaluation(Struct, frozen=True, kw_only=True):
         """
         console = supervision.console
         assert console is not None
-        evaluation = work.work(self.parsed, self.plan, say=lambda text: print(text, file=console.file))
+        evaluation = work.evaluate_and_track(
+            self.parsed, self.plan, say=lambda text: print(text, file=console.file)
+        )
         if evaluation.exit_code:
             raise NewskillsError(evaluation.message)
 
@@ -89,21 +92,25 @@ class ClusterEvaluation(Struct, frozen=True, kw_only=True):
         submission = self.folder / SUBMISSION
         if submission.exists():
             with contextlib.suppress(UnknownNameError):  # its records are gone
-                _wait(ExperimentRecords(os.environ).find(submission.read_text(encoding="utf-8")), supervision)
+                _wait_for_jobs(
+                    ExperimentRecords(os.environ).find(submission.read_text(encoding="utf-8")), supervision
+                )
         ready = prepare(self.parsed, self.cluster)
-        experiment = submit_prepared(ready) if ready is not None and not supervision.stopping else None
+        experiment = None
+        if ready is not None and not supervision.stopping:
+            experiment = submit_prepared(ready)
         if experiment is not None:
             with atomic_write(submission) as file:
                 file.write(experiment.id.encode())
-            _wait(experiment, supervision)
+            _wait_for_jobs(experiment, supervision)
             _require_success(experiment)
 
 
-def _wait(experiment: Experiment, supervision: Supervision) -> None:
+def _wait_for_jobs(experiment: Experiment, supervision: Supervision) -> None:
     """Wait until all its jobs have ended; a stop cancels them."""
     about = ask_about(experiment)
     watch = JobWatch(experiment.jobs, about.executor, about.shell)
-    while not watch.over():
+    while not watch.all_ended():
         if supervision.stopping:
             about.executor.cancel(experiment.handles)
         time.sleep(LOOK_EVERY)
@@ -147,34 +154,34 @@ class EvalPlanner:
         words = ["--output_dir", str(folder), "--benchmarks", order.counted, "--server_type", OPENAI]
         words += ["--server_address", request.api_base, "--expname", f"rollout-{request.rollout_id}-{order.name}"]
         for name in ("cluster", "config_dir", "data_dir"):
-            words += [f"--{name}", value] if (value := getattr(options, name)) else []
+            if value := getattr(options, name):
+                words += [f"--{name}", value]
         words += [*order.overrides(), "++server.server_type=openai", f"++server.base_url={request.api_base}"]
         words += [f"++server.model={options.openai_model_name}", "++server.api_key=EMPTY"]
         return [*words, f"++max_concurrent_requests={options.max_concurrent_requests}", *self._more]
 
     def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> BenchmarkWork:
-        words = [*self.argv(request, order, folder), *(self._judge if self._judged(order.name) else ())]
+        words = self.argv(request, order, folder)
+        if self._is_judged(order.name):
+            words += self._judge
         command = mask_addresses(shlex.join(["ns", "eval", *words]))
         parsed = parse_words(words)
         cluster = target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)
         if cluster is not None:
             return ClusterEvaluation(command=command, parsed=parsed, cluster=cluster, folder=folder)
-        spec = msgspec.structs.replace(specification(parsed), resume_with=command)
+        spec = msgspec.structs.replace(evaluation_spec(parsed), resume_with=command)
         plan = plan_evaluation(spec)
         check_sandbox(parsed.options, plan.answers)
         check_judges(plan.judgements, rerun_done=False)
         return LocalEvaluation(command=command, parsed=parsed, plan=plan)
 
-    def _judged(self, name: str) -> bool:
+    def _is_judged(self, name: str) -> bool:
         """Return whether a benchmark of that name has a judge. Raises UnknownNameError."""
-        data_dir = self._options.data_dir
-        return any(
-            benchmark.judge is not None
-            for benchmark in expand(name, BenchmarkPlaces(None, root(Path(data_dir) if data_dir else None)))
-        )
+        places = BenchmarkPlaces(None, root(optional_path(self._options.data_dir)))
+        return any(benchmark.judge is not None for benchmark in expand_benchmarks(name, places))
 
 
-def result(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:
+def run_evaluation_server(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError,
     UnknownNameError, AuthError, ServerStartError."""
     options = parsed.options
@@ -186,7 +193,7 @@ def result(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:
     place = EvaluationServerSettings(host=options.host, port=options.port, root=folder, token=token)
     if options.dry_run or parsed.explain:
         example = planner.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), folder / "FOLDER")
-        steps = [("listens", f"{options.host}:{options.port or 'a free port'}", who(place.token))]
+        steps = [("listens", f"{options.host}:{options.port or 'a free port'}", describe_access(place.token))]
         show_dry_run([*steps, ("for each benchmark", "", shlex.join(["ns", "eval", *example]))])
         return None
     journal = Journal(str(folder))
@@ -199,7 +206,7 @@ def result(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:
             sys.stdout.write(f"{time.strftime('%H:%M:%S')} {text}\n")
             sys.stdout.flush()
 
-    say(who(place.token))
+    say(describe_access(place.token))
     return EndedService(aio.run(lambda: serve_until_stopped(planner, place, limits, say=say)))
 
 

@@ -23,8 +23,8 @@ from newskills.pipelines.keys import keys_of
 from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.serving.gym_folder import GymFolder, gym_address, server_name, write_folder
 from newskills.pipelines.serving.serve_gym_options import GymKeys, ServeGymOptions
-from newskills.pipelines.serving.serve_rewards import grader_of, say, worth
-from newskills.pipelines.serving.token import check_reach, who
+from newskills.pipelines.serving.serve_rewards import describe_rewards, grader_of, print_with_time
+from newskills.pipelines.serving.token import check_reach, describe_access
 from newskills.prompts.renderer import load_prompt
 from newskills.run.rewarding.graders import Capacity, RewardGrader
 from newskills.run.rewarding.gym_server import serve_gym
@@ -37,7 +37,7 @@ POLICY = "policy"
 """Name of the model that is asked, which only Gym knows."""
 
 
-def result(parsed: Parsed[ServeGymOptions]) -> EndedService | None:
+def run_gym_server(parsed: Parsed[ServeGymOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run and where a folder is written.
     Raises ConfigError, UnknownNameError, DataError, ServerStartError."""
     options = parsed.options
@@ -47,17 +47,21 @@ def result(parsed: Parsed[ServeGymOptions]) -> EndedService | None:
     name, settings = grader_of(options.benchmark, options.grader, options.data_dir, keys)
     if keys.reward.judges:
         load_prompt(keys.reward.judge.prompt)
-    asking = _asking(options, keys)
+    asking = _question_format(options, keys)
     if options.folder is not None:
-        _write(options, asking, list(parsed.overrides.items()))
+        _write_gym_folder(options, asking, list(parsed.overrides.items()))
         return None
-    host, port = gym_address(os.environ) if options.gym_address else (options.host, options.port)
+    host, port = options.host, options.port
+    if options.gym_address:
+        host, port = gym_address(os.environ)
     check_reach(host, "", open_to_all=options.open or options.gym_address, takes_token=False)
     capacity = Capacity(workers=options.workers, at_once=options.max_concurrent)
     source = RewardGrader(name, settings, keys.sandbox, capacity)
     if options.dry_run:
         where = f"{host}:{port or 'a free port'}"
-        show_dry_run([("listens", where, who("")), ("grades", source.label, worth(keys.reward))])
+        show_dry_run(
+            [("listens", where, describe_access("")), ("grades", source.label, describe_rewards(keys.reward))]
+        )
         return None
     listening = RewardServerSettings(host=host, port=port)
     config = asking.config if asking is not None else None
@@ -65,10 +69,12 @@ def result(parsed: Parsed[ServeGymOptions]) -> EndedService | None:
         tools = GymTools(replace(config, sandbox=keys.sandbox))
     else:
         tools = None
-    return EndedService(aio.run(lambda: serve_gym(source, keys.reward, asking, listening, say=say, tools=tools)))
+    return EndedService(
+        aio.run(lambda: serve_gym(source, keys.reward, asking, listening, say=print_with_time, tools=tools))
+    )
 
 
-def _asking(options: ServeGymOptions, keys: GymKeys) -> QuestionFormat | None:
+def _question_format(options: ServeGymOptions, keys: GymKeys) -> QuestionFormat | None:
     """Return how the benchmark asks; None for a grader alone. Raises ConfigError for one whose answers take more than
     one reply."""
     tools: Row = {}
@@ -95,7 +101,9 @@ def _rows_file(options: ServeGymOptions, benchmark: Benchmark) -> Path:
     return folder / f"{options.split or benchmark.split}.jsonl"
 
 
-def _write(options: ServeGymOptions, asking: QuestionFormat | None, keys: list[tuple[str, str]]) -> None:
+def _write_gym_folder(
+    options: ServeGymOptions, asking: QuestionFormat | None, keys: list[tuple[str, str]]
+) -> None:
     """Write the folder. Raises ConfigError, DataError."""
     if options.benchmark is None or asking is None:
         raise ConfigError(
@@ -107,7 +115,8 @@ def _write(options: ServeGymOptions, asking: QuestionFormat | None, keys: list[t
     if not file.is_file():
         raise DataError(f"There is no {file}.", hint=f"ns prepare_data {options.benchmark}")
     words = [f"--benchmark={options.benchmark}", f"--max_concurrent={options.max_concurrent}"]
-    words += [f"--data_dir={Path(options.data_dir).absolute()}"] if options.data_dir else []
+    if options.data_dir:
+        words.append(f"--data_dir={Path(options.data_dir).absolute()}")
     made = GymFolder(
         name=server_name(benchmark.name),
         title=benchmark.title,

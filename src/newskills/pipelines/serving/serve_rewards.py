@@ -23,7 +23,7 @@ from newskills.pipelines.keys import keys_of
 from newskills.pipelines.notices import warn_of_hedges
 from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.serving.serve_rewards_options import RewardKeys, ServeRewardsOptions
-from newskills.pipelines.serving.token import check_reach, token_of, who
+from newskills.pipelines.serving.token import check_reach, describe_access, token_of
 from newskills.prompts.renderer import load_prompt
 from newskills.run.planning.plan import in_folder
 from newskills.run.rewarding.graders import Capacity, Count, RewardGrader
@@ -35,15 +35,15 @@ from newskills.run.rewarding.server import RewardServerSettings, RewardSource, s
 DEFAULT_TOKEN_ENV = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - the name of a variable
 
 
-def result(parsed: Parsed[ServeRewardsOptions]) -> EndedService | None:
+def run_reward_server(parsed: Parsed[ServeRewardsOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError,
     UnknownNameError, AuthError, ServerStartError."""
     options = parsed.options
     keys = keys_of(RewardKeys, parsed)
     if keys is None:
         return None
-    source = _source(options, keys)
-    count = _count(options.tokenizer)
+    source = _reward_source(options, keys)
+    count = _token_counter(options.tokenizer)
     if keys.reward.judges:
         load_prompt(keys.reward.judge.prompt)
     listening = RewardServerSettings(
@@ -55,16 +55,18 @@ def result(parsed: Parsed[ServeRewardsOptions]) -> EndedService | None:
     check_reach(options.host, listening.token, open_to_all=options.open)
     if options.dry_run:
         where = f"{options.host}:{options.port or 'a free port'}"
-        steps = [("listens", where, who(listening.token)), _judging(source, keys)]
-        show_dry_run(
-            [*steps, *([("asks", keys.reward.judge.server.model, "the judge")] if keys.reward.judges else [])]
-        )
+        steps = [("listens", where, describe_access(listening.token)), _judging_step(source, keys)]
+        if keys.reward.judges:
+            steps.append(("asks", keys.reward.judge.server.model, "the judge"))
+        show_dry_run(steps)
         return None
-    say(who(listening.token))
-    return EndedService(aio.run(lambda: serve_rewards(source, keys.reward, listening, say=say, count=count)))
+    print_with_time(describe_access(listening.token))
+    return EndedService(
+        aio.run(lambda: serve_rewards(source, keys.reward, listening, say=print_with_time, count=count))
+    )
 
 
-def _source(options: ServeRewardsOptions, keys: RewardKeys) -> RewardSource:
+def _reward_source(options: ServeRewardsOptions, keys: RewardKeys) -> RewardSource:
     """Return the source of the rewards: a reward model, or a grader. Raises ConfigError, UnknownNameError,
     DataError."""
     if options.reward_model is None:
@@ -86,10 +88,10 @@ def _source(options: ServeRewardsOptions, keys: RewardKeys) -> RewardSource:
     return RewardModelSource(folder, asking, options.workers)
 
 
-def _judging(source: RewardSource, keys: RewardKeys) -> Step:
+def _judging_step(source: RewardSource, keys: RewardKeys) -> Step:
     if isinstance(source, RewardModelSource):
         return ("scores", source.label, "the number of a reply is its reward")
-    return ("grades", source.label, worth(keys.reward))
+    return ("grades", source.label, describe_rewards(keys.reward))
 
 
 def grader_of(
@@ -114,14 +116,14 @@ def grader_of(
     return benchmark.grader, {**in_folder(benchmark.grader_config, folder), **keys.eval_config}
 
 
-def _count(tokenizer: str | None) -> Count | None:
+def _token_counter(tokenizer: str | None) -> Count | None:
     if tokenizer is None:
         return None
     made = HFTokenizer(tokenizer)
     return lambda text: len(made.encode(text))
 
 
-def worth(config: RewardConfig) -> str:
+def describe_rewards(config: RewardConfig) -> str:
     """Describe the rewards of the verdicts, and what else counts."""
     more = {
         "form": config.format.box or config.format.think or config.format.pattern,
@@ -133,7 +135,7 @@ def worth(config: RewardConfig) -> str:
     return ", ".join([*words, *(name for name, there in more.items() if there)])
 
 
-def say(text: str) -> None:
+def print_with_time(text: str) -> None:
     with contextlib.suppress(OSError):  # nobody reads any more; trainers go on
         sys.stdout.write(f"{time.strftime('%H:%M:%S')} {printable(text)}\n")
         sys.stdout.flush()

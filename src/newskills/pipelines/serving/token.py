@@ -45,7 +45,7 @@ def check_reach(host: str, token: str, *, open_to_all: bool, takes_token: bool =
         )
 
 
-def who(token: str) -> str:
+def describe_access(token: str) -> str:
     """Return the sentence about who may use a server."""
     if token:
         return "Clients need the token."

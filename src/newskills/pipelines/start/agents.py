@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from newskills.agents.definition import (
     AgentDefinition,
@@ -56,24 +57,26 @@ class AgentsOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[AgentsOptions]) -> int:
-    """List or install agents. Raises as `result`."""
-    agents = result(parsed)
+    """List or install agents. Raises as `list_or_install_agents`."""
+    agents = list_or_install_agents(parsed)
     if agents is not None and parsed.options.action == "list":
-        print_table([(agent.name, agent.protocol, agent.version, _state(agent)) for agent in agents], HEAD)
+        print_table([(agent.name, agent.protocol, agent.version, _agent_state(agent)) for agent in agents], HEAD)
     return 0
 
 
-def result(parsed: Parsed[AgentsOptions]) -> list[ListedAgent] | None:
+def list_or_install_agents(parsed: Parsed[AgentsOptions]) -> list[ListedAgent] | None:
     """Return the agents that there are, or those that were installed; None for a dry run. Raises ConfigError,
     DataError, UnknownNameError, LockedError."""
     options = parsed.options
     folder = Path(options.folder).expanduser().resolve() if options.folder else agents_folder()
     if options.action == "list":
-        agents = [_listed(definition, folder) for definition in _definitions(options.names or [ALL])]
-        return agents if options.names else [*agents, *_classes()]
+        agents = [_listed_agent(definition, folder) for definition in _read_definitions(options.names or [ALL])]
+        if not options.names:
+            agents += _python_agents()
+        return agents
     if not options.names:
         raise ConfigError("Which agents?", hint=f"ns agents install {next(iter(library()))}, or `all`")
-    definitions = _definitions(options.names)
+    definitions = _read_definitions(options.names)
     if options.dry_run:
         show_dry_run(
             [
@@ -84,7 +87,7 @@ def result(parsed: Parsed[AgentsOptions]) -> list[ListedAgent] | None:
         return None
     mirror = Path(options.mirror).expanduser().resolve() if options.mirror else None
     _install_all(definitions, folder, mirror, options.offline)
-    return [_listed(definition, folder) for definition in definitions]
+    return [_listed_agent(definition, folder) for definition in definitions]
 
 
 def _install_all(definitions: list[AgentDefinition], folder: Path, mirror: Path | None, offline: bool) -> None:
@@ -105,25 +108,21 @@ def _install_all(definitions: list[AgentDefinition], folder: Path, mirror: Path 
         raise failures[0]
 
 
-def _state(agent: ListedAgent) -> str:
+def _agent_state(agent: ListedAgent) -> str:
     if agent.folder is not None:
         return f"{agent.size_mb:,} MB"
     return agent.comes or f"no: ns agents install {agent.name}"
 
 
-def _listed(definition: AgentDefinition, folder: Path) -> ListedAgent:
+def _listed_agent(definition: AgentDefinition, folder: Path) -> ListedAgent:
     """Return an agent that is a data file, with what is installed of it."""
-    installed = find_installed(definition, folder)
-    return ListedAgent(
-        name=definition.name,
-        protocol=definition.protocol,
-        version=definition.install.version,
-        folder=place_of(definition, folder) if installed else None,
-        size_mb=installed.mb if installed else 0,
-    )
+    agent = ListedAgent(name=definition.name, protocol=definition.protocol, version=definition.install.version)
+    if installed := find_installed(definition, folder):
+        return replace(agent, folder=place_of(definition, folder), size_mb=installed.mb)
+    return agent
 
 
-def _classes() -> list[ListedAgent]:
+def _python_agents() -> list[ListedAgent]:
     """Return the agents that are written in Python: ours, and those of installed distributions."""
     from newskills.solve.agents.rollout import AGENTS
 
@@ -133,7 +132,7 @@ def _classes() -> list[ListedAgent]:
     ]
 
 
-def _definitions(names: list[str]) -> list[AgentDefinition]:
+def _read_definitions(names: list[str]) -> list[AgentDefinition]:
     """Return the data files that are named. Raises ConfigError, UnknownNameError."""
     if names == [ALL]:
         return [read_definition(path) for path in library().values()]

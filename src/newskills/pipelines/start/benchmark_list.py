@@ -44,9 +44,9 @@ def show_benchmarks(category: str | None = None, search: str = "", *, prepared: 
     root = data_dir()
     files = prepared_files(root)
     fitting = fitting_benchmarks(files, root, category, search, prepared=prepared)
-    _print(fitting)
+    _print_benchmarks(fitting)
     sys.stdout.flush()
-    _explain(fitting, files, str(root))
+    _print_explanation(fitting, files, str(root))
 
 
 def fitting_benchmarks(
@@ -69,7 +69,7 @@ def fitting_benchmarks(
         needs = ", ".join(entry.needs())
         listed.append(ListedName(entry.name, entry.category, entry.title, rows, needs, state, here))
     if category is None:
-        listed += [*_of_packages(), *_own(files, entries)]
+        listed += [*_of_packages(), *_own_benchmarks(files, entries)]
     fitting = [
         item
         for item in listed
@@ -86,11 +86,11 @@ def holds_all(text: str, words: str) -> bool:
     """Return whether all of `words` occur in `text`, in any order; case, `-` and `_` do not matter."""
     if not words:
         return True
-    folded = _folded(text)
-    return all(word in folded for word in _folded(words).split())
+    folded = _searchable_text(text)
+    return all(word in folded for word in _searchable_text(words).split())
 
 
-def _folded(text: str) -> str:
+def _searchable_text(text: str) -> str:
     return text.lower().replace("-", " ").replace("_", " ") + " " + text.lower()
 
 
@@ -103,7 +103,7 @@ def _of_packages() -> list[ListedName]:
     return [ListedName(name, "plug-in", value) for name, value in points]
 
 
-def _own(files: Sequence[PreparedFile], entries: Sequence[CatalogEntry]) -> list[ListedName]:
+def _own_benchmarks(files: Sequence[PreparedFile], entries: Sequence[CatalogEntry]) -> list[ListedName]:
     """Return the prepared benchmarks that are in no catalog."""
     listed = {name for entry in entries for name in (entry.name, entry.data)}
     return [
@@ -113,20 +113,22 @@ def _own(files: Sequence[PreparedFile], entries: Sequence[CatalogEntry]) -> list
     ]
 
 
-def _print(listed: Sequence[ListedName]) -> None:
+def _print_benchmarks(listed: Sequence[ListedName]) -> None:
     if (width := output_width()) is None:
-        print_table([(item.name, item.category, item.rows, _mark(item), _one_line(item)) for item in listed])
+        print_table(
+            [(item.name, item.category, item.rows, _prepared_mark(item), _one_line(item)) for item in listed]
+        )
         return
     for category, members in groupby(listed, key=lambda item: item.category):
         its = list(members)
         sys.stdout.write(f"{category} ({len(its)})\n")
-        rows = [(item.name, item.rows, _mark(item), _two_lines(item)) for item in its]
+        rows = [(item.name, item.rows, _prepared_mark(item), _two_lines(item)) for item in its]
         for line in table_lines(rows, width=width - 2):
             sys.stdout.write(f"  {line}\n")
         sys.stdout.write("\n")
 
 
-def _mark(item: ListedName) -> str:
+def _prepared_mark(item: ListedName) -> str:
     if item.prepared:
         return "*"
     return ""
@@ -134,29 +136,33 @@ def _mark(item: ListedName) -> str:
 
 def _one_line(item: ListedName) -> str:
     needs = f" [needs {item.needs}]" if item.needs else ""
-    return item.title + needs + _state(item)
+    return item.title + needs + _state_remark(item)
 
 
 def _two_lines(item: ListedName) -> str:
-    remarks = f"{_state(item)} needs {item.needs}" if item.needs else _state(item)
+    remarks = _state_remark(item)
+    if item.needs:
+        remarks += f" needs {item.needs}"
     if remarks:
         return f"{item.title}\n{remarks.strip()}"
     return item.title
 
 
-def _state(item: ListedName) -> str:
+def _state_remark(item: ListedName) -> str:
     if item.state not in ("", PLAIN):
         return f" ({item.state})"
     return ""
 
 
-def _explain(listed: Sequence[ListedName], files: Sequence[PreparedFile], root: str) -> None:
+def _print_explanation(listed: Sequence[ListedName], files: Sequence[PreparedFile], root: str) -> None:
     """Print what stands beside the table: how many there are, what is prepared, and what the states mean."""
     here = [item.name for item in listed if item.prepared]
-    names = ", ".join(here[:_NAMED]) + (", …" if len(here) > _NAMED else "")
     lines = [f"{counted(len(listed), 'benchmark')} listed. Figures: rows of the default split."]
     if here:
-        lines.append(f"* {len(here)} prepared on this machine, in {root}: {names}.")
+        names = here[:_NAMED]
+        if len(here) > _NAMED:
+            names.append("…")
+        lines.append(f"* {len(here)} prepared on this machine, in {root}: {', '.join(names)}.")
     else:
         lines += [f"None of these is prepared on this machine, in {root}.", "To prepare one: ns prepare_data NAME"]
     for state in STATES:

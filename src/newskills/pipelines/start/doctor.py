@@ -86,55 +86,61 @@ class DoctorFinding(Struct):
     text: str
 
 
-def examine(options: DoctorOptions) -> list[DoctorFinding]:
-    findings = [_python(), *_extras(), _gpu(), *_keys(), *_folders(), _mirror(), *_plugins()]
+def examine_machine(options: DoctorOptions) -> list[DoctorFinding]:
+    findings = [
+        _examine_python(),
+        *_examine_extras(),
+        _examine_gpus(),
+        *_examine_keys(),
+        *_examine_folders(),
+        _examine_mirror(),
+        *_examine_plugins(),
+    ]
     if options.server_address:
-        findings.append(_endpoint(options.server_address))
-    return [*findings, *_cluster(options)]
+        findings.append(_examine_endpoint(options.server_address))
+    return [*findings, *_examine_clusters(options)]
 
 
-def _python() -> DoctorFinding:
+def _examine_python() -> DoctorFinding:
     version = ".".join(map(str, sys.version_info[:3]))
     return DoctorFinding(
         "newskills", "ok", f"{__version__}, Python {version}, {os.cpu_count()} CPUs, {sys.prefix}"
     )
 
 
-def _extras() -> list[DoctorFinding]:
+def _examine_extras() -> list[DoctorFinding]:
     findings = []
     for extra, (modules, use) in EXTRAS.items():
         missing = [module for module in modules if find_spec(module) is None]
         if not missing:
             findings.append(DoctorFinding(f"extra {extra}", "ok", use))
             continue
-        part = f" ({', '.join(missing)} missing)" if len(missing) < len(modules) else ""
-        text = f"{use}: pip install 'newskills[{extra}]'{part}"
+        text = f"{use}: pip install 'newskills[{extra}]'"
+        if len(missing) < len(modules):
+            text += f" ({', '.join(missing)} missing)"
         findings.append(DoctorFinding(f"extra {extra}", "note", text))
     return findings
 
 
-def _gpu() -> DoctorFinding:
+def _examine_gpus() -> DoctorFinding:
     from newskills.models.serving.gpus import visible_gpus
 
-    count = visible_gpus()
-    return DoctorFinding(
-        "GPUs", "ok" if count else "note", f"{count} visible" if count else "none: models run on the CPU"
-    )
+    if count := visible_gpus():
+        return DoctorFinding("GPUs", "ok", f"{count} visible")
+    return DoctorFinding("GPUs", "note", "none: models run on the CPU")
 
 
-def _keys() -> list[DoctorFinding]:
+def _examine_keys() -> list[DoctorFinding]:
     from newskills.models.kinds import service_keys
 
     names = (*service_keys(), "HF_TOKEN")
     present = [name for name in names if os.environ.get(name)]
     if present:
-        text = ", ".join(present)
-    else:
-        text = f"none is set; only hosted services need one ({names[0]}, …)"
-    return [DoctorFinding("API keys", "ok" if present else "note", text)]
+        return [DoctorFinding("API keys", "ok", ", ".join(present))]
+    return [DoctorFinding("API keys", "note", f"none is set; only hosted services need one ({names[0]}, …)")]
 
 
-def _folders() -> list[DoctorFinding]:
+def _examine_folders() -> list[DoctorFinding]:
     from newskills.benchmarks.folders import data_dir
 
     findings = []
@@ -143,15 +149,15 @@ def _folders() -> list[DoctorFinding]:
         while not there.exists():
             there = there.parent
         free = shutil.disk_usage(there).free / 2**30
-        writable = there.is_dir() and os.access(there, os.W_OK)
-        state: State = "ok" if writable and free > 1 else "wrong"
-        findings.append(
-            DoctorFinding(name, state, f"{folder} ({free:.1f} GiB free{'' if writable else ', not writable'})")
-        )
+        state: State = "ok" if free > 1 else "wrong"
+        remarks = f"{free:.1f} GiB free"
+        if not (there.is_dir() and os.access(there, os.W_OK)):
+            state, remarks = "wrong", f"{remarks}, not writable"
+        findings.append(DoctorFinding(name, state, f"{folder} ({remarks})"))
     return findings
 
 
-def _mirror() -> DoctorFinding:
+def _examine_mirror() -> DoctorFinding:
     mirror = os.environ.get("NEWSKILLS_MIRROR")
     if not mirror:
         return DoctorFinding(
@@ -164,7 +170,7 @@ def _mirror() -> DoctorFinding:
     return DoctorFinding("data mirror", "wrong", f"{mirror} has no MANIFEST.json")
 
 
-def _plugins() -> list[DoctorFinding]:
+def _examine_plugins() -> list[DoctorFinding]:
     from importlib.metadata import entry_points
 
     points = [f"{kind}: {p.name}" for kind in PLUGINS for p in entry_points(group=f"newskills.{kind}")]
@@ -173,7 +179,7 @@ def _plugins() -> list[DoctorFinding]:
     return []
 
 
-def _endpoint(address: str) -> DoctorFinding:
+def _examine_endpoint(address: str) -> DoctorFinding:
     from newskills.models.probe import served_models
 
     try:
@@ -183,7 +189,7 @@ def _endpoint(address: str) -> DoctorFinding:
     return DoctorFinding(address, "ok", f"serves {', '.join(models) or 'no model'}")
 
 
-def _cluster(options: DoctorOptions) -> list[DoctorFinding]:
+def _examine_clusters(options: DoctorOptions) -> list[DoctorFinding]:
     """Check which cluster configs there are, and of the named one, whether it keeps what it promises."""
     from newskills.launch.clusters.config import BUILT_IN, cluster_names, load_cluster
     from newskills.launch.clusters.variables import missing_variables
@@ -209,13 +215,13 @@ def _cluster(options: DoctorOptions) -> list[DoctorFinding]:
     return [*findings, *(DoctorFinding(trial.what, trial.state, trial.text) for trial in tried)]
 
 
-def result(parsed: Parsed[DoctorOptions]) -> list[DoctorFinding]:
+def run_doctor(parsed: Parsed[DoctorOptions]) -> list[DoctorFinding]:
     """Return what was examined; nothing that is wrong raises an error."""
-    return examine(parsed.options)
+    return examine_machine(parsed.options)
 
 
 def run(parsed: Parsed[DoctorOptions]) -> int:
-    findings = examine(parsed.options)
+    findings = examine_machine(parsed.options)
     print_table([(f"[{finding.state}]", finding.what, finding.text) for finding in findings])
     if any(finding.state == "wrong" for finding in findings):
         return 1

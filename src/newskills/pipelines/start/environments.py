@@ -45,9 +45,10 @@ class EnvironmentsOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[EnvironmentsOptions]) -> int:
-    """List what environments of agents have left on this machine, or remove it. Raises as `result`."""
+    """List what environments of agents have left on this machine, or remove it. Raises as
+    `list_or_remove_leftovers`."""
     options = parsed.options
-    items = result(parsed)
+    items = list_or_remove_leftovers(parsed)
     if items:
         print_table([(item.kind, item.name, item.size, item.state) for item in items], HEAD)
     else:
@@ -57,7 +58,7 @@ def run(parsed: Parsed[EnvironmentsOptions]) -> int:
     return int(any(item.state.startswith(NOT_REMOVED) for item in items))
 
 
-def result(parsed: Parsed[EnvironmentsOptions]) -> list[ListedLeftover]:
+def list_or_remove_leftovers(parsed: Parsed[EnvironmentsOptions]) -> list[ListedLeftover]:
     """Return what is left, with what became of it where it was to be removed. Raises ConfigError,
     EnvironmentFailedError."""
     return run_async(lambda: _list_or_remove(parsed.options))
@@ -74,7 +75,7 @@ async def _list_or_remove(options: EnvironmentsOptions) -> list[ListedLeftover]:
         leftovers = [item for item in leftovers if item.name in options.names]
     listed: list[ListedLeftover] = []
     for item in sorted(leftovers, key=lambda item: (item.kind, item.name)):
-        state = _state(item)
+        state = _leftover_state(item)
         if options.action == "prune" and options.yes:
             reason = await remove_leftover(engine, item, os.environ)
             state = f"{NOT_REMOVED}{reason}" if reason else "removed"
@@ -82,7 +83,7 @@ async def _list_or_remove(options: EnvironmentsOptions) -> list[ListedLeftover]:
     return listed
 
 
-def _state(item: Leftover) -> str:
+def _leftover_state(item: Leftover) -> str:
     if item.in_use:
         return "in use"
     if item.kind == "image":

@@ -77,14 +77,14 @@ class Interview:
     def answers(self) -> Answers:
         """Collect all answers, checked. Raises ConfigError, also where the input ends."""
         answers: Answers = {}
-        for question in _questions(self.environ):
+        for question in _setup_questions(self.environ):
             if question.name in self.given:
                 answer = getattr(self.options, question.name)
                 if not (question.fits or question.when)(answers):
-                    without = " without --ssh_host" if question.name.startswith("ssh_") else ""
-                    raise ConfigError(
-                        f"--{question.name} cannot be used with executor {answers['executor']}{without}."
-                    )
+                    case = f"executor {answers['executor']}"
+                    if question.name.startswith("ssh_"):
+                        case += " without --ssh_host"
+                    raise ConfigError(f"--{question.name} cannot be used with {case}.")
                 question.check(answer, answers)
                 answers[question.name] = answer
             elif question.when(answers):
@@ -105,9 +105,12 @@ class Interview:
             except ConfigError as error:
                 raise ConfigError(f"--{question.name}: {error}") from error
             return default
+        prompt = question.text
+        if default:
+            prompt += f" [{default}]"
         while True:
             try:
-                text = self.ask(f"{question.text}{f' [{default}]' if default else ''}: ") or default
+                text = self.ask(f"{prompt}: ") or default
                 question.check(text, answers)
                 return text
             except EOFError as error:
@@ -132,7 +135,7 @@ class Interview:
         raise ConfigError(f"{path} exists; it was not changed.", hint="Give another --name, or --overwrite.")
 
 
-def write(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[Path, ClusterConfig]:
+def write_config(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[Path, ClusterConfig]:
     """Write the file, whole or not at all, and return its path and what it says. Raises ConfigError, StorageError."""
     path, cluster, text = compose_config(answers, folder, environ)
     with atomic_write(path) as file:
@@ -167,11 +170,11 @@ def config_keys(answers: Answers) -> dict[str, Any]:
             keys["timeouts"] = {answers["partition"]: limit}
         else:
             keys["default_timeout"] = limit
-    if containers := _images(answers.get("containers", "")):
+    if containers := _parse_images(answers.get("containers", "")):
         keys["containers"] = containers
-    if mounts := _listed(answers.get("mounts", "")):
+    if mounts := _split_answer(answers.get("mounts", "")):
         keys["mounts"] = mounts
-    variables = _listed(answers.get("env_vars", ""))
+    variables = _split_answer(answers.get("env_vars", ""))
     if home := answers.get("hf_home"):
         variables = [
             *(variable for variable in variables if variable.partition("=")[0] != "HF_HOME"),
@@ -193,31 +196,32 @@ def try_and_tell(
         say(f"  [{trial.state}] {trial.what}: {trial.text}")
     ok = all(trial.ok for trial in trials)
     if pull:
-        return _pull(cluster, environ, say) and ok
+        return _pull_images(cluster, environ, say) and ok
     return ok
 
 
-def _pull(cluster: ClusterConfig, environ: Mapping[str, str], say: PrintLine) -> bool:
+def _pull_images(cluster: ClusterConfig, environ: Mapping[str, str], say: PrintLine) -> bool:
     from newskills.launch.machines.ssh import shell_of
 
     shell = shell_of(cluster, environ)
-    engine = engine_of(shell, cluster) if _pulls_images(cluster.properties) else None
+    engine = None
+    if _pulls_images(cluster.properties):
+        engine = engine_of(shell, cluster)
     if engine is None:
         raise ConfigError("--pull_images needs executor local and a container engine that answers.")
     ok = True
     for image in dict.fromkeys(cluster.containers.values()):
         if not image.startswith("dockerfile:"):
             done = shell.run([engine, "pull", image])
-            ok = ok and done.code == 0
-            error_lines = done.err.strip().splitlines()
-            say(
-                f"  [{'ok' if done.code == 0 else 'wrong'}] {image}"
-                + (f": {error_lines[-1]}" if done.code and error_lines else "")
-            )
+            line = f"  [ok] {image}"
+            if done.code:
+                ok = False
+                line = ": ".join([f"  [wrong] {image}", *done.err.strip().splitlines()[-1:]])
+            say(line)
     return ok
 
 
-def _questions(environ: Mapping[str, str]) -> list[Question]:
+def _setup_questions(environ: Mapping[str, str]) -> list[Question]:
     """Return the questions in the order in which they are asked."""
     home = "${HOME}" if environ.get("HOME") else ""
     return [
@@ -235,13 +239,13 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
             name="env_vars",
             text="Variables, NAME (copied from your shell) or NAME=value, comma separated",
             check=lambda text, answers: from_keys(
-                {"executor": "none", "env_vars": _listed(text)}, "env_vars", environ
+                {"executor": "none", "env_vars": _split_answer(text)}, "env_vars", environ
             ),
         ),
     ]
 
 
-def _where(fits: Callable[[ExecutorProperties], bool]) -> Callable[[Answers], bool]:
+def _if_executor(fits: Callable[[ExecutorProperties], bool]) -> Callable[[Answers], bool]:
     """Return the condition that the executor of the answers has properties that fit."""
     return lambda answers: fits(EXECUTORS.properties(answers["executor"]))
 
@@ -251,8 +255,11 @@ def _pulls_images(properties: ExecutorProperties) -> bool:
 
 
 def _questions_of_queues(home: str) -> list[Question]:
-    accounts, ray = _where(lambda executor: executor.has_accounts), _where(lambda executor: executor.uses_ray)
-    queue = _where(lambda executor: not executor.this_machine)
+    accounts, ray = (
+        _if_executor(lambda executor: executor.has_accounts),
+        _if_executor(lambda executor: executor.uses_ray),
+    )
+    queue = _if_executor(lambda executor: not executor.this_machine)
 
     def over_ssh(answers: Answers) -> bool:
         return bool(answers.get("ssh_host"))
@@ -290,26 +297,26 @@ def _questions_of_queues(home: str) -> list[Question]:
 
 
 def _questions_of_containers(environ: Mapping[str, str], home: str) -> list[Question]:
-    boxes = _where(lambda executor: executor.containers == "command")
-    mounts_home = _where(_pulls_images)
+    boxes = _if_executor(lambda executor: executor.containers == "command")
+    mounts_home = _if_executor(_pulls_images)
     return [
         Question(
             name="containers",
             text="Images, NAME=IMAGE, comma separated (empty: no containers)",
             when=boxes,
-            check=lambda text, answers: _images(text),
+            check=lambda text, answers: _parse_images(text),
         ),
         Question(
             name="mounts",
             text="Mounts, src:dst[:ro|rw], comma separated",
             when=boxes,
             default=lambda answers: f"{home}:/workspace" if home and mounts_home(answers) else "",
-            check=lambda text, answers: [_check_mount(mount, environ) for mount in _listed(text)],
+            check=lambda text, answers: [_check_mount(mount, environ) for mount in _split_answer(text)],
         ),
         Question(
             name="hf_home",
             text="Folder of the Hugging Face cache, as jobs see it (empty: none)",
-            when=_where(lambda executor: not executor.in_process),
+            when=_if_executor(lambda executor: not executor.in_process),
             check=lambda text, answers: _check_cache(text, answers, environ),
         ),
     ]
@@ -339,22 +346,22 @@ def _check_folder(text: str, answers: Answers) -> None:
 
 
 def _check_mount(text: str, environ: Mapping[str, str]) -> str:
-    from newskills.launch.clusters.expand import at_home, expand
+    from newskills.launch.clusters.expand import at_home, expand_variables
 
-    filled = at_home(expand(text, environ, "mounts"), environ)
+    filled = at_home(expand_variables(text, environ, "mounts"), environ)
     parse_mount(filled)
     return filled
 
 
 def _check_cache(text: str, answers: Answers, environ: Mapping[str, str]) -> None:
-    mounts = parse_mounts(_check_mount(mount, environ) for mount in _listed(answers.get("mounts", "")))
+    mounts = parse_mounts(_check_mount(mount, environ) for mount in _split_answer(answers.get("mounts", "")))
     if text and answers.get("containers") and not is_reachable(text, mounts):
         raise ConfigError(f"{text} is not below a mount, so each job would download its models again.")
 
 
-def _images(text: Answer) -> dict[str, str]:
+def _parse_images(text: Answer) -> dict[str, str]:
     images: dict[str, str] = {}
-    for entry in _listed(text):
+    for entry in _split_answer(text):
         name, equals, image = entry.partition("=")
         if not equals or not image or not is_file_name(name):
             raise ConfigError(f"'{entry}' is not of the form NAME=IMAGE.")
@@ -362,7 +369,7 @@ def _images(text: Answer) -> dict[str, str]:
     return images
 
 
-def _listed(text: Answer) -> list[str]:
+def _split_answer(text: Answer) -> list[str]:
     if isinstance(text, list):
         return text
     return [part.strip() for part in text.split(",") if part.strip()]

@@ -37,21 +37,25 @@ def run(parsed: Parsed[ListOptions]) -> int:
     if options.kind == "benchmarks":
         show_benchmarks(options.category, options.search or "", prepared=options.prepared)
     else:
-        print_table([(item.name,) for item in result(parsed)])
+        print_table([(item.name,) for item in list_names(parsed)])
     return 0
 
 
-def result(parsed: Parsed[ListOptions]) -> list[ListedName]:
+def list_names(parsed: Parsed[ListOptions]) -> list[ListedName]:
     """Return the names that fit. Raises UnknownNameError for an unknown category, or where no benchmark fits."""
     options = parsed.options
     search = options.search or ""
     if options.kind != "benchmarks":
-        return [ListedName(name, options.kind, "") for name in names(options.kind) if holds_all(name, search)]
+        return [
+            ListedName(name, options.kind, "")
+            for name in registered_names(options.kind)
+            if holds_all(name, search)
+        ]
     root = data_dir()
     return fitting_benchmarks(prepared_files(root), root, options.category, search, prepared=options.prepared)
 
 
-def names(kind: Kind) -> list[str]:
+def registered_names(kind: Kind) -> list[str]:
     """Return the registered names of one kind, plug-ins included."""
     if kind == "prompts":
         from newskills.prompts import prompt_names

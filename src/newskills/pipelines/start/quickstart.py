@@ -18,11 +18,17 @@ from newskills.config.command_line import Parsed
 from newskills.models.serving.weights import known_weights
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import optional_path
 from newskills.pipelines.start.quickstart_options import QuickstartOptions
 from newskills.recipes.improve.loop import Improvement
 from newskills.recipes.improve.records import ROUNDS
-from newskills.recipes.lesson import LessonSpec, lesson, shorten_lesson
-from newskills.recipes.quickstart import QUICKSTART_BENCHMARKS, QuickstartSpec, activation_line, quickstart
+from newskills.recipes.lesson import LessonSpec, run_lesson, shorten_lesson
+from newskills.recipes.quickstart import (
+    QUICKSTART_BENCHMARKS,
+    QuickstartSpec,
+    activation_line,
+    run_quickstart_evaluation,
+)
 from newskills.run.evaluate import EvaluationOutcome
 from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills.run.training.steps_shown import steps_shown
@@ -57,7 +63,7 @@ class QuickstartOutcome(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[QuickstartOptions]) -> int:
     """Run the command and return the exit code. Raises ConfigError where the embedded model is not installed."""
     try:
-        made = result(parsed)
+        made = run_quickstart(parsed)
     except _UnfinishedError as unfinished:
         sys.stderr.write(f"{unfinished.message}\n")
         return unfinished.exit_code
@@ -79,7 +85,7 @@ class _UnfinishedError(NewskillsError):
     """An evaluation with work left."""
 
 
-def result(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
+def run_quickstart(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
     """Run the quickstart and return what it made; None for a dry run. Raises ConfigError where the embedded model is
     not installed, StoppedError, NewskillsError where work is left."""
     options = parsed.options
@@ -89,17 +95,17 @@ def result(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
             hint="Run: pip install 'newskills[local]'",
         )
     if options.train:
-        return _lesson(options)
+        return _run_lesson(options)
     spec = QuickstartSpec(
         output_dir=Path(options.output_dir),
         model=options.model,
-        data_dir=Path(options.data_dir) if options.data_dir else None,
+        data_dir=optional_path(options.data_dir),
         share=options.share,
     )
     if options.dry_run:
-        show_dry_run(_steps(spec))
+        show_dry_run(_dry_run_steps(spec))
         return None
-    evaluation = quickstart(spec, say=print_now)
+    evaluation = run_quickstart_evaluation(spec, say=print_now)
     if evaluation.message:
         unfinished = _UnfinishedError(evaluation.message)
         unfinished.exit_code = evaluation.exit_code
@@ -107,7 +113,7 @@ def result(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
     return QuickstartOutcome(page=_write_page(spec.output_dir), evaluation=evaluation)
 
 
-def _lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
+def _run_lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
     """Run the whole loop, and return what it made."""
     if options.share > 1:
         raise ConfigError(
@@ -119,7 +125,7 @@ def _lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
             output_dir=Path(options.output_dir),
             model=options.model,
             watch=steps_shown,
-            data_dir=Path(options.data_dir) if options.data_dir else None,
+            data_dir=optional_path(options.data_dir),
         ),
         options.share,
     )
@@ -130,7 +136,7 @@ def _lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
         "torch", "safetensors", "tokenizers", instead="ns quickstart --no_train evaluates without these packages."
     )
     with ended_by_term():
-        _, improvement = lesson(spec, say=print_now)
+        _, improvement = run_lesson(spec, say=print_now)
     return QuickstartOutcome(page=_write_page(spec.output_dir), improvement=improvement)
 
 
@@ -156,7 +162,7 @@ def _lesson_steps(spec: LessonSpec) -> Iterator[Step]:
     yield "writes", out / f"{REPORT}.html", "the same with plots, curves and settings; and as Markdown"
 
 
-def _steps(spec: QuickstartSpec) -> Iterator[Step]:
+def _dry_run_steps(spec: QuickstartSpec) -> Iterator[Step]:
     weights = known_weights(spec.model)
     if weights is not None and not weights.exists():
         yield "fetches", spec.model, f"to {weights}"

@@ -11,7 +11,7 @@ from newskills.base.errors import NewskillsError
 from newskills.base.terminal import print_now
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.start.interview import Interview, compose_config, try_and_tell, write
+from newskills.pipelines.start.interview import Interview, compose_config, try_and_tell, write_config
 from newskills.pipelines.start.setup_options import SetupOptions
 
 
@@ -22,14 +22,14 @@ def run(parsed: Parsed[SetupOptions]) -> int:
 
 def _set_up(parsed: Parsed[SetupOptions]) -> tuple[Path | None, bool]:
     """Return the file that was written, None for a dry run, and whether all that it names exists."""
-    interview = Interview(parsed.options, parsed.given, os.environ, ask=_ask, say=print_now)
+    interview = Interview(parsed.options, parsed.given, os.environ, ask=_ask_on_terminal, say=print_now)
     answers = interview.answers()
     if parsed.options.dry_run:
         path, _, text = compose_config(answers, interview.folder, os.environ)
         print_now(f"==> {path} <==\n{text}")
         show_dry_run([("writes", path, "")])
         return None, True
-    path, cluster = write(answers, interview.folder, os.environ)
+    path, cluster = write_config(answers, interview.folder, os.environ)
     print_now(f"Wrote {path}.")
     ok = not parsed.options.test or try_and_tell(
         cluster, os.environ, say=print_now, pull=parsed.options.pull_images
@@ -38,7 +38,7 @@ def _set_up(parsed: Parsed[SetupOptions]) -> tuple[Path | None, bool]:
     return path, ok
 
 
-def result(parsed: Parsed[SetupOptions]) -> Path | None:
+def set_up_cluster(parsed: Parsed[SetupOptions]) -> Path | None:
     """Return the config that was written, None for a dry run. Raises NewskillsError where the cluster lacks what it
     promises."""
     path, is_complete = _set_up(parsed)
@@ -47,7 +47,7 @@ def result(parsed: Parsed[SetupOptions]) -> Path | None:
     return path
 
 
-def _ask(question: str) -> str:
+def _ask_on_terminal(question: str) -> str:
     sys.stdout.write(question)
     sys.stdout.flush()
     line = sys.stdin.readline()

@@ -78,12 +78,12 @@ def stopped_by_ctrl_c(experiment: Experiment) -> Iterator[None]:
         about = ask_about(experiment)
         watch = JobWatch(experiment.jobs, about.executor, about.shell)
         about.executor.cancel(experiment.handles)
-        while not _over(watch):
+        while not _wait_until_over(watch):
             about.executor.cancel(experiment.handles)
         raise StoppedByUser from error
 
 
-def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
+def follow_experiment(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
     """Follow all jobs until they have ended; return 0, or the exit code of the first one that did not end well.
 
     `show` names commands whose logs are printed as they are written. Ctrl-C: as `stopped_by_ctrl_c`.
@@ -94,8 +94,8 @@ def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
             ("", f"{job.logs}/{name}.log") for job in experiment.jobs for name in job.commands if name in show
         ]
         watch = JobWatch(experiment.jobs, about.executor, about.shell)
-        for line in follow_logs(about.shell, files, watch.over):
-            _show(line)
+        for line in follow_logs(about.shell, files, watch.all_ended):
+            _print_log_line(line)
     states = about.states()
     for state in states:
         if state.code:
@@ -104,7 +104,7 @@ def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
     return exit_code(states)
 
 
-def _show(line: str) -> None:
+def _print_log_line(line: str) -> None:
     try:
         sys.stdout.write(f"{printable(line)}\n")
         sys.stdout.flush()
@@ -112,10 +112,10 @@ def _show(line: str) -> None:
         raise KeyboardInterrupt from error
 
 
-def _over(watch: JobWatch) -> bool:
+def _wait_until_over(watch: JobWatch) -> bool:
     """Wait until the jobs have ended; return False where Ctrl-C comes again."""
     try:
-        while not watch.over():
+        while not watch.all_ended():
             time.sleep(LOOK_EVERY)
     except KeyboardInterrupt:
         return False

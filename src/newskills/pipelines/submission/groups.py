@@ -18,7 +18,7 @@ from newskills.models.serving import OWN_CONTAINER as OWN_CONTAINER
 from newskills.models.serving import ServeSpec, server_properties
 from newskills.pipelines.models import ROLE, one_of
 from newskills.pipelines.options import ModelOptions, PlacementOptions
-from newskills.pipelines.placement.cluster import hardware
+from newskills.pipelines.placement.cluster import hardware_of
 from newskills.run.planning.config import REPLICA
 from newskills_sandbox.variables import HOST_VARIABLE, PORT_VARIABLE
 
@@ -46,17 +46,17 @@ def groups_of(
         container = options.sandbox_container or "sandbox"
         beside.insert(0, Command(sandbox, container=container, name=SANDBOX, mounts=mounts))
     if server is None:
-        return [CommandGroup(beside, hardware=hardware(options, **needs), name=MAIN)]
+        return [CommandGroup(beside, hardware=hardware_of(options, **needs), name=MAIN)]
     served = Command(server, container=container_of(server, options), name=SERVER)
-    needed = hardware(options, gpus=server.num_gpus, nodes=server.num_nodes)
+    needed = hardware_of(options, gpus=server.num_gpus, nodes=server.num_nodes)
     if options.heterogeneous:
         return [
             CommandGroup([served], hardware=needed, name=SERVER),
-            CommandGroup(beside, hardware=hardware(options, **needs), name=MAIN),
+            CommandGroup(beside, hardware=hardware_of(options, **needs), name=MAIN),
         ]
     if needs:
         gpus, nodes = max(server.num_gpus, needs.pop("gpus", 0)), max(server.num_nodes, needs.pop("nodes", 1))
-        needed = hardware(options, gpus=gpus, nodes=nodes, **needs)
+        needed = hardware_of(options, gpus=gpus, nodes=nodes, **needs)
     return [CommandGroup([served, *beside], hardware=needed, name=MAIN)]
 
 
@@ -73,7 +73,7 @@ def server_groups(servers: Mapping[str, ServerScript], options: ModelOptions) ->
         number = 0 if role.startswith(REPLICA) else int(role.removeprefix(ROLE))
         container = container_of(server, one_of(options, number))
         name = f"{SERVER}-{role}"
-        needed = hardware(options, gpus=server.num_gpus, nodes=server.num_nodes)
+        needed = hardware_of(options, gpus=server.num_gpus, nodes=server.num_nodes)
         groups.append(CommandGroup([Command(server, container=container, name=name)], hardware=needed, name=name))
     return groups
 
@@ -81,7 +81,7 @@ def server_groups(servers: Mapping[str, ServerScript], options: ModelOptions) ->
 def job_group(script: JobScript, options: PlacementOptions, **needs: Any) -> CommandGroup:
     """Return a group of one client; `needs`: settings of its hardware."""
     client = Command(script, container=main_container(options), name=MAIN)
-    return CommandGroup([client], hardware=hardware(options, **needs), name=MAIN)
+    return CommandGroup([client], hardware=hardware_of(options, **needs), name=MAIN)
 
 
 def container_of(server: ServerScript, options: ModelOptions) -> str:
@@ -108,8 +108,11 @@ def server_script(spec: ServeSpec, options: ModelOptions) -> ServerScript:
     )
 
 
-def sandbox_script(options: ModelOptions) -> SandboxScript:
-    """Return the sandbox's script; clients find it by reference, so an address in the overrides is left out."""
+def sandbox_script(options: ModelOptions) -> SandboxScript | None:
+    """Return the script of `--with_sandbox`, None without; clients find the sandbox by reference, so an address in the
+    overrides is left out."""
+    if not options.with_sandbox:
+        return None
     overrides = [
         word
         for word in options.sandbox_env_overrides

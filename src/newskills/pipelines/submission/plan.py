@@ -52,7 +52,7 @@ class Plan(Struct, kw_only=True):
         return job
 
 
-def unique(jobs: Sequence[JobDict]) -> list[JobDict]:
+def unique_jobs(jobs: Sequence[JobDict]) -> list[JobDict]:
     """Return each job once."""
     return list({job["name"]: job for job in jobs}.values())
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Ref, Word
 from newskills.base.tables import print_table
+from newskills.base.terminal import counted
 from newskills.config.layers import Resolved, explain
 from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment
-from newskills.launch.job_script import render
+from newskills.launch.job_script import render_scripts
 from newskills.launch.place import ExecutorScript, Site
 from newskills.launch.submit import site_of
 from newskills.run.planning.config import GenerationConfig
@@ -36,7 +37,9 @@ def show_pipeline(ready: PreparedSubmission, experiment: Experiment) -> None:
     print_tree(ready.submission.pipeline, experiment.cluster)
     rows = [(name, value) for name, value in ready.shown.items()]
     package = experiment.package
-    code = f"{package.path}{f' (commit {package.commit[:12]})' if package.commit else ''}"
+    code = package.path
+    if package.commit:
+        code += f" (commit {package.commit[:12]})"
     sys.stdout.write("\n")
     print_table([*rows, ("code", code), ("folder", experiment.folder)])
     if ready.options.show_scripts:
@@ -77,45 +80,50 @@ def print_scripts(pipeline: Pipeline, site: Site) -> None:
     if not isinstance(place, ExecutorScript):
         return
     for job in pipeline.jobs:
-        for name, text in render(job, site.job_folder(job), place).items():
+        for name, text in render_scripts(job, site.job_folder(job), place).items():
             sys.stdout.write(f"\n==> {site.folder}/{job.name}/{name} <==\n{text}")
 
 
 def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:
     from rich.text import Text
 
-    after = [*job.depends_on, *job.run_after]
-    notes = [f"after {', '.join(after)}"] if after else []
+    title, notes = job.name, []
+    if after := [*job.depends_on, *job.run_after]:
+        notes.append(f"after {', '.join(after)}")
     if job.copies:
         notes.append(f"{job.copies} follow-up jobs resume after the time limit")
-    branch = tree.add(Text(f"{job.name} ({'; '.join(notes)})" if notes else job.name))
+    if notes:
+        title += f" ({'; '.join(notes)})"
+    branch = tree.add(Text(title))
     for group in job.groups:
         if len(job.groups) > 1:
-            place = branch.add(Text(f"group {group.name}: {_needs(group)}"))
+            place = branch.add(Text(f"group {group.name}: {_describe_hardware(group)}"))
         else:
             place = branch
         if len(job.groups) == 1 and group.hardware.num_gpus + group.hardware.num_nodes > 1:
-            place = branch.add(Text(_needs(group)))
+            place = branch.add(Text(_describe_hardware(group)))
         for command in group.commands:
-            place.add(Text(_command(command, cluster)))
+            place.add(Text(_describe_command(command, cluster)))
 
 
-def _needs(group: CommandGroup) -> str:
+def _describe_hardware(group: CommandGroup) -> str:
     hardware = group.hardware
-    words = [f"{hardware.num_nodes} node{'s' if hardware.num_nodes > 1 else ''}"]
+    words = [counted(hardware.num_nodes, "node")]
     if hardware.num_gpus:
-        words.append(f"{hardware.num_gpus} GPU{'s' if hardware.num_gpus > 1 else ''} each")
+        words.append(f"{counted(hardware.num_gpus, 'GPU')} each")
     if hardware.partition:
         words.append(f"partition {hardware.partition}")
     return ", ".join(words)
 
 
-def _command(command: Command, cluster: ClusterConfig) -> str:
-    image = image_of(cluster, command.container)
-    return f"{command.role} {command.name}{f' in {image}' if image else ''}: {_short(command.script.argv)}"
+def _describe_command(command: Command, cluster: ClusterConfig) -> str:
+    title = f"{command.role} {command.name}"
+    if image := image_of(cluster, command.container):
+        title += f" in {image}"
+    return f"{title}: {_short_command(command.script.argv)}"
 
 
-def _short(words: tuple[Word, ...]) -> str:
+def _short_command(words: tuple[Word, ...]) -> str:
     """Return the text of a command; a summary is shown without the check in front of it, which lists all files of the
     results."""
     if SUMMARY in words and words[words.index(SUMMARY) - 1] == "newskills":

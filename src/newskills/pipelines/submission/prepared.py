@@ -12,7 +12,7 @@ from msgspec import Struct
 from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.clusters.mounts import parse_mounts, to_host
 from newskills.launch.declarative import Pipeline, Submission
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import PlacementOptions
 from newskills.pipelines.placement.shipments import Shipment, with_mount
 from newskills.pipelines.submission.plan import Plan
@@ -31,7 +31,7 @@ class PreparedSubmission(Struct, frozen=True, kw_only=True):
     shipments: Mapping[str, Shipment] = {}
 
 
-def prepared(
+def prepare_submission(
     name: str, plan: Plan, cluster: ClusterConfig, options: PlacementOptions, shown: Mapping[str, Any]
 ) -> PreparedSubmission:
     """Make one pipeline of `plan`. Raises ConfigError."""
@@ -77,4 +77,6 @@ def _say_idle(submission: Submission, options: PlacementOptions) -> None:
     names = ("container", "main_container", "server_container", "sandbox_container", "mount_paths")
     idle = [f"--{name}" for name in names if getattr(options, name, None) not in (None, [], usual.get(name))]
     if idle:
-        notice(f"{', '.join(idle)}: no effect, because on cluster '{cluster.name}' no command runs in a container")
+        print_note(
+            f"{', '.join(idle)}: no effect, because on cluster '{cluster.name}' no command runs in a container"
+        )

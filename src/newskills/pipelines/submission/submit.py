@@ -12,11 +12,11 @@ from newskills.launch.clusters.trial import check_python
 from newskills.launch.experiments import Experiment, JobRecord
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
-from newskills.launch.submit import SubmitOptions, submit
-from newskills.launch.validate import check
-from newskills.pipelines.notices import notice
+from newskills.launch.submit import SubmitOptions, submit_pipeline
+from newskills.launch.validate import check_pipeline
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.placement.cluster import make_mount_sources
-from newskills.pipelines.placement.shipments import ship
+from newskills.pipelines.placement.shipments import copy_shipments
 from newskills.pipelines.submission.prepared import PreparedSubmission
 from newskills.pipelines.submission.submitted import SCREENFUL
 
@@ -39,9 +39,11 @@ def submit_prepared(ready: PreparedSubmission) -> Experiment | None:
         make_mount_sources(submission.cluster, submission.environ)
     if ready.shipments and not options.dry_run:
         hf_home = submission.skip_hf_home_check
-        check(submission.pipeline, submission.cluster, submission.environ, skip_hf_home_check=hf_home)
-        ship(ready.shipments, shell_of(submission.cluster, submission.environ))
-    experiment = submit(submission.pipeline, submission.cluster, submission.environ, settings, say=notice)
+        check_pipeline(submission.pipeline, submission.cluster, submission.environ, skip_hf_home_check=hf_home)
+        copy_shipments(ready.shipments, shell_of(submission.cluster, submission.environ))
+    experiment = submit_pipeline(
+        submission.pipeline, submission.cluster, submission.environ, settings, say=print_note
+    )
     if options.dry_run:
         from newskills.pipelines.submission.plan_view import show_pipeline
 
@@ -59,13 +61,13 @@ def run_prepared(ready: PreparedSubmission, *, show: Sequence[str] = ()) -> int:
         if (experiment := submit_prepared(ready)) is not None:
             say_submitted(experiment)
         return 0
-    from newskills.pipelines.submission.following import follow
+    from newskills.pipelines.submission.following import follow_experiment
 
     experiment = submit_prepared(ready)
     if experiment is None:
         return 0
     sys.stderr.write(f"experiment {experiment.id}: {len(experiment.jobs)} jobs in {experiment.folder}\n")
-    return follow(experiment, show=show)
+    return follow_experiment(experiment, show=show)
 
 
 def submit_and_wait(ready: PreparedSubmission) -> Experiment | None:
@@ -73,17 +75,19 @@ def submit_and_wait(ready: PreparedSubmission) -> Experiment | None:
     NewskillsError."""
     experiment = submit_prepared(ready)
     if experiment is not None and experiment.cluster.properties.this_machine:
-        from newskills.pipelines.submission.following import follow
+        from newskills.pipelines.submission.following import follow_experiment
 
-        if code := follow(experiment):
+        if code := follow_experiment(experiment):
             raise NewskillsError(f"Experiment {experiment.id} ended with exit code {code}.")
     return experiment
 
 
 def say_submitted(experiment: Experiment) -> None:
     """Print which jobs there are, and the next commands to type."""
-    shown = experiment.jobs if len(experiment.jobs) <= SCREENFUL else experiment.jobs[: SCREENFUL // 2]
-    print_table([(job.name, job.handle, _after(job)) for job in shown], ("job", "id", "after"))
+    shown = experiment.jobs
+    if len(shown) > SCREENFUL:
+        shown = shown[: SCREENFUL // 2]
+    print_table([(job.name, job.handle, _format_dependencies(job)) for job in shown], ("job", "id", "after"))
     if left := len(experiment.jobs) - len(shown):
         sys.stdout.write(f"… and {left:,} more: ns status {experiment.name} --all\n")
     sys.stdout.write(
@@ -93,7 +97,7 @@ def say_submitted(experiment: Experiment) -> None:
     sys.stdout.flush()
 
 
-def _after(job: JobRecord) -> str:
+def _format_dependencies(job: JobRecord) -> str:
     names = job.depends_on
     if len(names) <= SCREENFUL:
         return " ".join(names)

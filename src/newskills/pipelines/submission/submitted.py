@@ -17,7 +17,7 @@ from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.logs import chosen_jobs, follow_logs, log_files, read_logs
 from newskills.launch.machines.shell import Shell
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.states import JobState, JobWatch, states
+from newskills.launch.states import JobState, JobWatch, experiment_states
 from newskills.launch.submit import executor_of, with_handles
 
 SCREENFUL = 18
@@ -34,7 +34,11 @@ class SubmittedExperiment(Struct, frozen=True):
     def states(self, job: str | None = None) -> list[JobState]:
         """Return the states of the job called `job`, or of all. Raises ConfigError, RemoteError."""
         wanted = {job.name for job in chosen_jobs(self.experiment, job)}
-        return [state for state in states(self.experiment, self.executor, self.shell) if state.job.name in wanted]
+        return [
+            state
+            for state in experiment_states(self.experiment, self.executor, self.shell)
+            if state.job.name in wanted
+        ]
 
     def show_logs(self, job: str | None, command: str | None, say: PrintLine, *, follow: bool) -> int:
         """Print the logs, with `follow` until the jobs have ended; return the first exit code that is not 0 (without
@@ -47,7 +51,7 @@ class SubmittedExperiment(Struct, frozen=True):
             lines = read_logs(self.shell, files)
         else:
             watch = JobWatch(chosen_jobs(self.experiment, job), self.executor, self.shell)
-            lines = follow_logs(self.shell, files, watch.over)
+            lines = follow_logs(self.shell, files, watch.all_ended)
         shown = False
         for line in lines:
             say(printable(line))
@@ -85,27 +89,24 @@ def job_rows(jobs: Sequence[JobState]) -> list[tuple[str, ...]]:
     """Return the cells shown for each job, below `JOB_HEAD`."""
     rows: list[tuple[str, ...]] = []
     for job in jobs:
-        rows.append(
-            (
-                job.job.name,
-                printable(job.state) + (f": {printable(job.why)}" if job.why and job.code else ""),
-                "" if job.exit_code is None else str(job.exit_code),
-                "" if job.seconds is None else f"{job.seconds:.0f}",
-                printable(job.job.logs),
-            )
-        )
+        state = printable(job.state)
+        if job.why and job.code:
+            state += f": {printable(job.why)}"
+        exit_code = "" if job.exit_code is None else str(job.exit_code)
+        seconds = "" if job.seconds is None else f"{job.seconds:.0f}"
+        rows.append((job.job.name, state, exit_code, seconds, printable(job.job.logs)))
     return rows
 
 
-def screenful(jobs: Sequence[JobState]) -> list[JobState]:
+def select_screenful(jobs: Sequence[JobState]) -> list[JobState]:
     """Select as many jobs as a screen shows: those that ended badly, then what runs, then what waits."""
     if len(jobs) <= SCREENFUL:
         return list(jobs)
-    ranked = sorted(range(len(jobs)), key=lambda number: (_rank(jobs[number]), number))
+    ranked = sorted(range(len(jobs)), key=lambda number: (_display_rank(jobs[number]), number))
     return [jobs[number] for number in ranked[:SCREENFUL]]
 
 
-def _rank(job: JobState) -> int:
+def _display_rank(job: JobState) -> int:
     if job.ended and job.state != "completed":
         return 0
     if job.ended:
@@ -115,7 +116,7 @@ def _rank(job: JobState) -> int:
     return 2
 
 
-def summary(jobs: Sequence[JobState]) -> str:
+def summarize_states(jobs: Sequence[JobState]) -> str:
     """Summarize states as `2 running, 5 completed`."""
     counts = Counter(job.state for job in jobs)
     return ", ".join(f"{count:,} {printable(state)}" for state, count in counts.most_common()) or "no jobs"

@@ -16,7 +16,7 @@ from newskills.pipelines.extras import require_train
 from newskills.pipelines.placement.cluster import paths_of, target_cluster
 from newskills.pipelines.submission.groups import job_group, main_container
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.average_script import AverageScript
 from newskills.pipelines.training.options import AverageOptions
@@ -35,7 +35,9 @@ def folders_of(options: AverageOptions) -> tuple[list[str], list[str]]:
         folders = [f"{folders[0].rstrip('/')}/{STEP}{step}" for step in steps_of(options.steps, "--steps")]
     if len(folders) < 2:
         raise ConfigError("An average needs at least two checkpoints.")
-    removed = [*(folders if options.remove_checkpoints_after_average else ()), *options.remove]
+    removed = list(options.remove)
+    if options.remove_checkpoints_after_average:
+        removed = [*folders, *removed]
     if options.output_model in removed:
         raise ConfigError(f"--remove {options.output_model}: the average is written there.")
     return folders, list(dict.fromkeys(removed))
@@ -45,19 +47,19 @@ def run(parsed: Parsed[AverageOptions]) -> int:
     cluster = target_cluster(parsed.options, parsed.given)
     if cluster is not None:
         return run_prepared(prepare(parsed, cluster), show=("main",))
-    _here(parsed.options)
+    _average_here(parsed.options)
     return 0
 
 
-def result(parsed: Parsed[AverageOptions]) -> Path | Experiment | None:
+def average_weights(parsed: Parsed[AverageOptions]) -> Path | Experiment | None:
     """Average for Python, and return the folder of the average; on a cluster the experiment. Raises NewskillsError."""
     cluster = target_cluster(parsed.options, parsed.given)
     if cluster is not None:
         return submit_and_wait(prepare(parsed, cluster))
-    return _here(parsed.options)
+    return _average_here(parsed.options)
 
 
-def _here(options: AverageOptions) -> Path | None:
+def _average_here(options: AverageOptions) -> Path | None:
     """Write the average, and return its folder; None for a dry run. Raises ConfigError, DataError."""
     from newskills.train.convert.merge import average_checkpoints
 
@@ -71,13 +73,15 @@ def _here(options: AverageOptions) -> Path | None:
     require_train("torch", "safetensors")
     average_checkpoints([Path(folder) for folder in folders], target)
     for folder in removed:
-        _remove(Path(folder))
-    removal = f"; removed {', '.join(removed)}" if removed else ""
-    sys.stdout.write(f"{target}: average of {len(folders)} checkpoints{removal}\n")
+        _remove_folder(Path(folder))
+    outcome = f"{target}: average of {len(folders)} checkpoints"
+    if removed:
+        outcome += f"; removed {', '.join(removed)}"
+    sys.stdout.write(f"{outcome}\n")
     return target
 
 
-def _remove(folder: Path) -> None:
+def _remove_folder(folder: Path) -> None:
     if not folder.is_dir():
         return
     try:
@@ -102,4 +106,6 @@ def prepare(parsed: Parsed[AverageOptions], cluster: ClusterConfig) -> PreparedS
     plan = Plan()
     name = options.expname or NAME
     plan.add(NAME, [job_group(script, options)], outputs=(*folders_there, target), makes=(target,))
-    return prepared(name, plan, cluster, options, {"checkpoints": " ".join(folders_there), "writes": target})
+    return prepare_submission(
+        name, plan, cluster, options, {"checkpoints": " ".join(folders_there), "writes": target}
+    )

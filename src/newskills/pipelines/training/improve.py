@@ -18,6 +18,7 @@ from newskills.launch.experiments import Experiment
 from newskills.models.serving import SERVERS
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import optional_path
 from newskills.pipelines.placement.cluster import paths_of, target_cluster
 from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.prepared import PreparedSubmission
@@ -48,11 +49,11 @@ def run(parsed: Parsed[ImproveOptions]) -> int:
     cluster = target_cluster(options, parsed.given)
     if cluster is not None:
         return run_prepared(prepare(parsed, cluster), show=(MAIN,))
-    spec = _spec(options, read_config(options.config, parsed.overrides))
+    spec = _improve_spec(options, read_config(options.config, parsed.overrides))
     if options.dry_run:
-        show_dry_run(_steps(spec))
+        show_dry_run(_dry_run_steps(spec))
         return 0
-    if _here(spec) is None:
+    if _improve_here(spec) is None:
         return StoppedError.exit_code
     return 0
 
@@ -62,7 +63,7 @@ def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedS
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     if options.config is not None:
-        config = paths.here(paths.path_in_job(options.config, "--config"))
+        config = paths.local_path(paths.path_in_job(options.config, "--config"))
     else:
         config = None
     read_config(config, parsed.overrides)
@@ -72,7 +73,7 @@ def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedS
     return prepare_command(parsed, script, cluster, target, shown, gpus=options.server_gpus)
 
 
-def result(parsed: Parsed[ImproveOptions]) -> Improvement | Experiment | None:
+def improve_model(parsed: Parsed[ImproveOptions]) -> Improvement | Experiment | None:
     """Improve a model for Python, and return the outcome, or the submitted experiment; None for a dry run.
 
     Raises as `run`, and NewskillsError for an improvement that was stopped.
@@ -81,16 +82,16 @@ def result(parsed: Parsed[ImproveOptions]) -> Improvement | Experiment | None:
     cluster = target_cluster(options, parsed.given)
     if cluster is not None:
         return submit_and_wait(prepare(parsed, cluster))
-    spec = _spec(options, read_config(options.config, parsed.overrides))
+    spec = _improve_spec(options, read_config(options.config, parsed.overrides))
     if options.dry_run:
-        show_dry_run(_steps(spec))
+        show_dry_run(_dry_run_steps(spec))
         return None
-    if (improvement := _here(spec)) is None:
+    if (improvement := _improve_here(spec)) is None:
         raise NewskillsError(f"{NAME} ended with exit code {StoppedError.exit_code}.")
     return improvement
 
 
-def _here(spec: ImproveSpec) -> Improvement | None:
+def _improve_here(spec: ImproveSpec) -> Improvement | None:
     """Improve the model in this process; None: it was stopped."""
     require_train("torch", "safetensors", "tokenizers")
     if missing := [name for name in SERVERS.properties(spec.server_type).packages if find_spec(name) is None]:
@@ -99,11 +100,11 @@ def _here(spec: ImproveSpec) -> Improvement | None:
             hint="Run: pip install 'newskills[local]', or choose another --server_type.",
         )
     from newskills.pipelines.improvement_report import write_improvement_report
-    from newskills.recipes.improve.loop import improve
+    from newskills.recipes.improve.loop import run_improvement
 
     try:
         with ended_by_term():
-            improvement = improve(spec, say=print_now)
+            improvement = run_improvement(spec, say=print_now)
     except StoppedError as stopped:
         print_now(str(stopped))
         return None
@@ -119,14 +120,14 @@ def _here(spec: ImproveSpec) -> Improvement | None:
     return improvement
 
 
-def _spec(options: ImproveOptions, config: ImproveConfig) -> ImproveSpec:
+def _improve_spec(options: ImproveOptions, config: ImproveConfig) -> ImproveSpec:
     return ImproveSpec(
         output_dir=Path(options.output_dir),
         model=options.model,
         benchmark=options.benchmark,
         watch=steps_shown,
         split=options.split,
-        training_data=Path(options.training_data) if options.training_data else None,
+        training_data=optional_path(options.training_data),
         solutions=tuple(map(Path, options.solutions)),
         rounds=max(options.rounds, len(config.stages)),
         stages=config.stages,
@@ -137,19 +138,19 @@ def _spec(options: ImproveOptions, config: ImproveConfig) -> ImproveSpec:
         backend=options.backend,
         server_type=options.server_type,
         server_gpus=options.server_gpus,
-        data_dir=Path(options.data_dir) if options.data_dir else None,
+        data_dir=optional_path(options.data_dir),
         keys=config.keys,
     )
 
 
-def _steps(spec: ImproveSpec) -> Iterator[Step]:
+def _dry_run_steps(spec: ImproveSpec) -> Iterator[Step]:
     problems = load_problems(spec, lambda text: print(text, file=sys.stderr), writes=False)
     out = spec.output_dir
     yield "reads", spec.model, "the model"
     for number, pool in enumerate(problems.pools, 1):
         stage = spec.stage(number)
         which = f"stage {stage.name}" if number <= len(spec.stages) else "each round"
-        yield "reads", pool.source, f"{which} ({stage.method.upper()}): {pool.size}, {_amount(stage)}"
+        yield "reads", pool.source, f"{which} ({stage.method.upper()}): {pool.size}, {_describe_amount(stage)}"
     for run_ in problems.evaluated:
         yield "reads", run_.input_file, f"{run_.name}: evaluated after each round, never trained on"
     yield "writes", out / "rounds", "samples, examples, checkpoints of each round"
@@ -162,12 +163,12 @@ def _steps(spec: ImproveSpec) -> Iterator[Step]:
     )
 
 
-def _amount(stage: ImproveStage) -> str:
+def _describe_amount(stage: ImproveStage) -> str:
     """Describe how much the stage trains."""
     keys = stage.keys
-    length = counted(keys.steps, "step") if stage.method == "grpo" else f"{keys.epochs:g} epochs"
+    length = f"{keys.epochs:g} epochs"
+    if stage.method == "grpo":
+        length = counted(keys.steps, "step")
     if keys.samples:
-        problems = f"at most {keys.problems} problems × {counted(keys.samples, 'sample')}, "
-    else:
-        problems = ""
-    return f"{problems}{length}"
+        return f"at most {keys.problems} problems × {counted(keys.samples, 'sample')}, {length}"
+    return length

@@ -12,7 +12,7 @@ from newskills.pipelines.extras import require_train
 from newskills.pipelines.training.options import MergeOptions
 
 
-def result(parsed: Parsed[MergeOptions]) -> Path | None:
+def merge_adapter(parsed: Parsed[MergeOptions]) -> Path | None:
     """Merge the pairs and return the folder of the merged model; None for a dry run.
 
     Raises ConfigError, DataError, StorageError.

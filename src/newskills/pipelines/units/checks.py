@@ -13,13 +13,13 @@ from newskills.base.errors import ConfigError
 from newskills.base.requirements import NotInstalledError, installing_nothing
 from newskills.launch.clusters.mounts import CODE
 from newskills.launch.machines.shell import Shell
-from newskills.models.serving import ServeSpec, prepare
-from newskills.pipelines.notices import notice
+from newskills.models.serving import ServeSpec, prepare_server
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.placement.cluster import ClusterPaths
-from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed, sources
-from newskills.pipelines.placement.shipments import Shipment, shipment
+from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, local_sources, map_texts
+from newskills.pipelines.placement.shipments import Shipment, describe_shipment
 from newskills.pipelines.submission.plan import Plan
-from newskills.run.engine.execute import check
+from newskills.run.engine.execute import check_unit
 from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.spec import Unit
 from newskills.solve.selection.config import ParallelThinking
@@ -36,30 +36,30 @@ def with_inputs(units: Sequence[Unit], paths: ClusterPaths, plan: Plan, shell: S
     for path in dict.fromkeys(unit.config.input_file for unit in units):
         container_path = _seen_there(path, paths, shell)
         if container_path is None:
-            made = shipment(os.path.dirname(path), paths.cluster, contained=paths.contained)
+            made = describe_shipment(os.path.dirname(path), paths.cluster, contained=paths.contained)
             plan.shipments[made.seen] = made
             container_path = f"{made.seen}/{os.path.basename(path)}"
         if os.path.dirname(path) != os.path.dirname(container_path):
             folders[os.path.dirname(path)] = os.path.dirname(container_path)
-    return [_moved(unit, folders) for unit in units]
+    return [_move_unit(unit, folders) for unit in units]
 
 
 def _seen_there(path: str, paths: ClusterPaths, shell: Shell) -> str | None:
     """Return the file as clients see it; None: they do not, and it is on this machine."""
     if paths.cluster.ssh_tunnel is not None:
-        host = paths.host(path)
+        host = paths.host_path(path)
         if os.path.exists(path) and not shell.exists([host])[0]:
             return None
         return path
     try:
-        return paths.moved(path, f"The input {path}")
+        return paths.client_path(path, f"The input {path}")
     except ConfigError:
         if os.path.exists(path):
             return None
         raise
 
 
-def _moved(unit: Unit, folders: Mapping[str, str]) -> Unit:
+def _move_unit(unit: Unit, folders: Mapping[str, str]) -> Unit:
     """Return `unit` with its input, and whatever else its settings name in that folder, in another one."""
     old = os.path.dirname(unit.config.input_file)
     if (new := folders.get(old)) is None:
@@ -70,14 +70,14 @@ def _moved(unit: Unit, folders: Mapping[str, str]) -> Unit:
             return new + text[len(old) :]
         return text
 
-    return replace(unit, config=renamed(unit.config, change))
+    return replace(unit, config=map_texts(unit.config, change))
 
 
 def with_code(units: Sequence[Unit], paths: ClusterPaths) -> list[Unit]:
     """Return `units` with files of the packaged code named as the clients of jobs find them."""
     if paths.contained or not any(code_paths(unit.config) for unit in units):
         return list(units)
-    return [replace(unit, config=renamed(unit.config, below_working_folder)) for unit in units]
+    return [replace(unit, config=map_texts(unit.config, below_working_folder)) for unit in units]
 
 
 def check_inputs(
@@ -95,7 +95,7 @@ def check_inputs(
     """
     input_files = dict.fromkeys(unit.config.input_file for unit in units)
     files = [
-        paths.host(file)
+        paths.host_path(file)
         for file in input_files
         if os.path.dirname(file) not in shipped and not paths.in_code(file)
     ]
@@ -112,7 +112,7 @@ def check_inputs(
             hint="Prepare benchmark data there: ns prepare_data NAME… --cluster=… --data_dir=…",
         )
     for file in missing:
-        notice(f"there is no {file} yet: assuming that {', '.join(after)} writes it")
+        print_note(f"there is no {file} yet: assuming that {', '.join(after)} writes it")
     check_addresses(units, paths)
 
 
@@ -122,13 +122,13 @@ def check_addresses(units: Sequence[Unit], paths: ClusterPaths) -> None:
         servers = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]
         for url in dict.fromkeys(server.base_url for server in servers):
             if url and any(f"//{name}" in url for name in LOOPBACK):
-                notice(f"{url}: in a job on a node, this address means that node")
+                print_note(f"{url}: in a job on a node, this address means that node")
 
 
 def fetch_weights(host: ServeSpec | None, paths: ClusterPaths) -> None:
     """Fetch what a server without container needs on disk, as nodes often have no way out. Raises NewskillsError."""
     if host is not None and not paths.contained and paths.cluster.ssh_tunnel is None:
-        prepare(host, notice)
+        prepare_server(host, print_note)
 
 
 def check_prompts(
@@ -148,50 +148,57 @@ def check_prompts(
         text = config.inference.endpoint_type == "text"
         folder, name = os.path.split(config.input_file)
         shipped = shipments.get(folder)
-        local = f"{shipped.source}/{name}" if shipped is not None else paths.here(config.input_file)
         if shipped is not None:
-            config = _moved(unit, {folder: shipped.source}).config
-        elif local is not None:
-            here = paths.here(config.official_prompts) if config.official_prompts else None
-            config = replace(config, input_file=local, official_prompts=here or config.official_prompts)
+            local: str | None = f"{shipped.source}/{name}"
+            config = _move_unit(unit, {folder: shipped.source}).config
+        elif (local := paths.local_path(config.input_file)) is not None:
+            prompts = config.official_prompts
+            if prompts:
+                prompts = paths.local_path(prompts) or prompts
+            config = replace(config, input_file=local, official_prompts=prompts)
         if code_paths(config):
-            config, whole = sources(config, paths.packaged)
+            config, whole = local_sources(config, paths.packaged)
         if paths.contained:
-            config = _mounted(config, paths)
+            config = _config_here(config, paths)
         rendered = local is not None and whole and not (hosted and text)
-        _check(replace(unit, config=_with_solutions(config, paths)), paths, rendered=rendered, dry_run=dry_run)
+        _check_unit(
+            replace(unit, config=_with_solutions(config, paths)), paths, rendered=rendered, dry_run=dry_run
+        )
 
 
-def _check(unit: Unit, paths: ClusterPaths, *, rendered: bool, dry_run: bool) -> None:
+def _check_unit(unit: Unit, paths: ClusterPaths, *, rendered: bool, dry_run: bool) -> None:
     """Check a unit; packages that a module declares are installed here only where jobs will run in this very
     environment."""
     if not dry_run and not paths.contained and paths.cluster.ssh_tunnel is None:
-        check(unit, rendered=rendered)
+        check_unit(unit, rendered=rendered)
         return
     try:
         with installing_nothing():
-            check(unit, rendered=rendered)
+            check_unit(unit, rendered=rendered)
     except NotInstalledError as error:
-        notice(f"the first prompt is not shown here, only in the jobs: {error}")
+        print_note(f"the first prompt is not shown here, only in the jobs: {error}")
 
 
-def _mounted(config: GenerationConfig, paths: ClusterPaths) -> GenerationConfig:
+def _config_here(config: GenerationConfig, paths: ClusterPaths) -> GenerationConfig:
     """Return `config` with its own code and prompt, where they lie below a mount, named as this machine names
     them."""
 
     def local(text: str | None) -> str | None:
         file, colons, name = (text or "").partition("::")
-        here = paths.here(file) if os.path.isabs(file) and not os.path.exists(file) else None
-        if here is not None:
-            return f"{here}{colons}{name}"
+        if os.path.isabs(file) and not os.path.exists(file):
+            here = paths.local_path(file)
+            if here is not None:
+                return f"{here}{colons}{name}"
         return text
 
     prompt = config.prompt_config
+    if isinstance(prompt, str):
+        prompt = local(prompt)
     return replace(
         config,
         solver=local(config.solver) or config.solver,
         eval_type=local(config.eval_type),
-        prompt_config=local(prompt) if isinstance(prompt, str) else prompt,
+        prompt_config=prompt,
     )
 
 
@@ -201,7 +208,7 @@ def _with_solutions(config: GenerationConfig, paths: ClusterPaths) -> Generation
     thinking = config.parallel_thinking
     if thinking.generation_dir is None:
         return config
-    local = paths.here(thinking.generation_dir)
-    there = local is not None and any(Path(local).glob("output-rs*.jsonl"))
-    changed = replace(thinking, generation_dir=local) if there else ParallelThinking()
-    return replace(config, parallel_thinking=changed)
+    local = paths.local_path(thinking.generation_dir)
+    if local is not None and any(Path(local).glob("output-rs*.jsonl")):
+        return replace(config, parallel_thinking=replace(thinking, generation_dir=local))
+    return replace(config, parallel_thinking=ParallelThinking())

@@ -30,24 +30,25 @@ def cut_files(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> set[P
     """
     if not units:
         return set()
-    texts = shell.read([paths.host(str(unit.paths.state)) for unit in units])
-    wanted = _sizes(units, texts)
-    sizes = shell.run(["bash", "-c", _SIZES], stdin="".join(f"{paths.host(str(path))}\n" for path in wanted))
+    texts = shell.read([paths.host_path(str(unit.paths.state)) for unit in units])
+    wanted = _recorded_sizes(units, texts)
+    sizes = shell.run(["bash", "-c", _SIZES], stdin="".join(f"{paths.host_path(str(path))}\n" for path in wanted))
     there = zip(wanted.items(), map(int, sizes.out.split()), strict=False)
     return {path for (path, size), now in there if now == 0 or (now > 0 and 0 < size != now)}
 
 
-def _sizes(units: Sequence[Unit], texts: Sequence[str | None]) -> Mapping[Path, int]:
+def _recorded_sizes(units: Sequence[Unit], texts: Sequence[str | None]) -> Mapping[Path, int]:
     """Return file → bytes that it had in the end, a merged one those of all its chunks; 0 if unknown."""
     parts: dict[Path, list[int]] = {}
     chunks: dict[Path, int] = {}
     for unit, text in zip(units, texts, strict=True):
-        parts.setdefault(unit.merged, []).append(_size(text))
+        parts.setdefault(unit.merged, []).append(_recorded_size(text))
         chunks[unit.merged] = unit.config.num_chunks or 1
-    return {path: sum(sizes) if len(sizes) == chunks[path] and all(sizes) else 0 for path, sizes in parts.items()}
+    known = {path: sum(sizes) for path, sizes in parts.items() if len(sizes) == chunks[path] and all(sizes)}
+    return dict.fromkeys(parts, 0) | known
 
 
-def _size(text: str | None) -> int:
+def _recorded_size(text: str | None) -> int:
     try:
         return msgspec.json.decode(text or "{}", type=_ExitRecord).size
     except msgspec.MsgspecError:

@@ -37,7 +37,7 @@ from newskills.pipelines.submission.groups import (
     server_groups,
     server_script,
 )
-from newskills.pipelines.submission.plan import Plan, job_name, unique
+from newskills.pipelines.submission.plan import Plan, job_name, unique_jobs
 from newskills.pipelines.units.cut_files import cut_files
 from newskills.run.engine.build import grades_by_running
 from newskills.run.planning.queue import queue_of
@@ -69,7 +69,7 @@ class RunScript(JobScript):
             words += ["--server", msgspec.structs.replace(context.ref(server), before=f"{role}=")]
         servers = (self.server, *self.more.values())
         keys = (*self.secrets, *(name for server in servers for name in server_secrets(server, context)))
-        secrets = (*dict.fromkeys(keys), *(sandbox_secrets(context) if self.sandbox else ()))
+        secrets = (*dict.fromkeys(keys), *sandbox_secrets(self.sandbox, context))
         env = sandbox_env(self.sandbox, context)
         return self._script(wrap_command(words, self.preprocess_cmd, None), context, env=env, secrets=secrets)
 
@@ -97,9 +97,9 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         if self.options.work_queue:
             return self._add_queue(units, plan)
         jobs_by_folder: dict[Path, list[JobDict]] = {}
-        shares = split(units, self.parts)
+        shares = split_units(units, self.parts)
         for number, share in enumerate(shares):
-            name = self.name if len(shares) == 1 else f"{self.name}-{number}"
+            name = self._name(number, len(shares))
             if len(share) == 1:
                 name = job_name(share[0].label)
             spec = msgspec.structs.replace(self.spec, units=tuple(share))
@@ -117,30 +117,40 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         spec = msgspec.structs.replace(self.spec, units=few, chunks=chunks, shared=True)
         jobs = []
         for number in range(count):
-            name = self.name if count == 1 else f"{self.name}-{number}"
+            name = self._name(number, count)
             makes = tuple(f"{path} (job {number} of a queue)" for path in files)
             mine = msgspec.structs.replace(spec, first=first_place(len(units), count, number))
             jobs.append(self._job(name, mine, plan, makes))
         return {path: list(jobs) for path in files}
+
+    def _name(self, number: int, count: int) -> str:
+        """Return the name of the job `number` of `count`."""
+        if count == 1:
+            return self.name
+        return f"{self.name}-{number}"
 
     def _job(self, name: str, spec: RunSpec, plan: Plan, makes: tuple[str, ...]) -> JobDict:
         options, units = self.options, spec.units
         mine = {str(unit.merged.parent) for unit in units}
         beside = {path: text for path, text in self.spec.beside.items() if str(Path(path).parent) in mine}
         inputs = dict.fromkeys(Path(unit.config.input_file) for unit in units)
-        needs = () if self.makers is None else tuple(str(done_path(path)) for path in inputs)
-        spec, secrets = msgspec.structs.replace(spec, beside=beside, needs=needs).sealed()
+        needs = []
+        if self.makers is not None:
+            needs = [str(done_path(path)) for path in inputs]
+        spec, secrets = msgspec.structs.replace(spec, beside=beside, needs=tuple(needs)).sealed()
         text = msgspec.json.format(msgspec.json.encode(spec), indent=1).decode() + "\n"
         plan.secrets |= secrets
         clients = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]
         named = {client.api_key_env_var for client in clients}
         keys = (*secrets, *sorted(name for name in named if name and name in os.environ))
-        server = server_script(self.host, options) if self.host is not None else None
+        server = sandbox = None
         own, _ = key_of(units[0].config.server, os.environ)
-        if server is not None and server.key_variable and own:
-            plan.secrets[server.key_variable] = own
-        needed = any(unit.config.needs_sandbox or grades_by_running(unit.config) for unit in units)
-        sandbox = sandbox_script(options) if options.with_sandbox and needed else None
+        if self.host is not None:
+            server = server_script(self.host, options)
+            if server.key_variable and own:
+                plan.secrets[server.key_variable] = own
+        if any(unit.config.needs_sandbox or grades_by_running(unit.config) for unit in units):
+            sandbox = sandbox_script(options)
         more = {role: server_script(host, options) for role, host in self.more.items()}
         client = RunScript(
             server=server,
@@ -153,7 +163,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         return plan.add(
             name,
             [*groups_of(client, options, server=server, sandbox=sandbox), *server_groups(more, options)],
-            unique([job for path in inputs for job in (self.makers or {}).get(path, ())]),
+            unique_jobs([job for path in inputs for job in (self.makers or {}).get(path, ())]),
             files={RUN_FILE: text},
             copies=options.dependent_jobs,
             outputs=tuple(dict.fromkeys([*sorted(mine), *map(str, inputs)])),
@@ -161,7 +171,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         )
 
 
-def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
+def split_units(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
     """Split units into contiguous shares of nearly the same length; -1 means one each. Raises ConfigError."""
     if parts == 0 or parts < -1:
         raise ConfigError(f"--num_jobs={parts}: expected 1 or more, or -1 for one job per unit.")
@@ -184,23 +194,23 @@ def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:
     return -1
 
 
-def unfinished(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> list[Unit]:
+def unfinished_units(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> list[Unit]:
     """Return units without their `.done`, or whose file was cut since, and those to be begun anew, in a few trips.
 
     The merged file will do for a chunk.
     """
     marks: dict[str, None] = {}
     for unit in units:
-        marks |= dict.fromkeys((*_marks(unit, paths, chunk=False), *_marks(unit, paths, chunk=True)))
+        marks |= dict.fromkeys((*_done_marks(unit, paths, chunk=False), *_done_marks(unit, paths, chunk=True)))
     exists: Mapping[str, bool] = dict(zip(marks, shell.exists(list(marks)), strict=True))
 
     def finished(unit: Unit) -> bool:
-        return any(all(exists[path] for path in _marks(unit, paths, chunk=chunk)) for chunk in (False, True))
+        return any(all(exists[path] for path in _done_marks(unit, paths, chunk=chunk)) for chunk in (False, True))
 
     cut = cut_files([unit for unit in units if finished(unit)], paths, shell)
     return [u for u in units if not u.config.skip_filled or not finished(u) or u.merged in cut]
 
 
-def _marks(unit: Unit, paths: ClusterPaths, *, chunk: bool) -> tuple[str, str]:
+def _done_marks(unit: Unit, paths: ClusterPaths, *, chunk: bool) -> tuple[str, str]:
     output = unit.paths.output if chunk else unit.merged
-    return paths.host(str(output)), paths.host(f"{output}.done")
+    return paths.host_path(str(output)), paths.host_path(f"{output}.done")

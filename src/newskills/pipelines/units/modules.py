@@ -14,7 +14,9 @@ GENERATE = "generate"
 
 def module_layer(module: str, there: ClusterPaths | None) -> Layer:
     """Return what a module or a file with `SOLVER`, or what else makes a solver behind `::`, stands for."""
-    where, _, maker = (module if there is None else there.code(module)).partition("::")
+    if there is not None:
+        module = there.code_in_job(module)
+    where, _, maker = module.partition("::")
     return Layer("--generation_module", {"solver": f"{where}::{maker or 'SOLVER'}"})
 
 
@@ -22,9 +24,13 @@ def solver_layers(kind: str | None, module: str | None, there: ClusterPaths | No
     """Return how all benchmarks are answered instead of in their own ways. Raises ConfigError where both are given."""
     if kind is not None and module is not None:
         raise ConfigError("--generation_type and --generation_module exclude each other.", hint="Leave out one.")
+    if kind == GENERATE:
+        kind = CHAT
     if kind is not None:
-        return [Layer("--generation_type", {"solver": CHAT if kind == GENERATE else kind})]
+        return [Layer("--generation_type", {"solver": kind})]
     if module is None:
         return []
     solver = solver_of_module(module)
-    return [module_layer(module, there) if solver is None else Layer("--generation_module", {"solver": solver})]
+    if solver is None:
+        return [module_layer(module, there)]
+    return [Layer("--generation_module", {"solver": solver})]

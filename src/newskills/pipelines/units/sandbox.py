@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.config.layers import Layer, explain
 from newskills.config.values import Text
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import WorkOptions
 from newskills.run.engine.build import grades_by_running
 from newskills.run.planning.plan import PlannedUnit
@@ -79,4 +79,4 @@ def _notice_idle(options: WorkOptions, planned: Sequence[PlannedUnit]) -> None:
     if options.with_sandbox:
         idle.append("--with_sandbox")
     for setting in idle:
-        notice(f"{setting} has no effect: no code is run here")
+        print_note(f"{setting} has no effect: no code is run here")

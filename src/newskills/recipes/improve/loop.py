@@ -72,7 +72,7 @@ class Improvement(Struct, frozen=True, kw_only=True):
         return [record for record in self.rounds if record.kept]
 
 
-def improve(spec: ImproveSpec, *, say: PrintLine) -> Improvement:
+def run_improvement(spec: ImproveSpec, *, say: PrintLine) -> Improvement:
     """Run rounds until all are done, or until nothing is gained any more; the same call continues where it was stopped.
 
     Raises ConfigError (settings, a gate or a guard that nothing can pass), DataError (data, overlap), StoppedError,
@@ -112,26 +112,26 @@ class _Improving:
         for run in self._problems.evaluated[1:]:
             check_guard(run.name, initial[run.name], spec.margin)
         self._say(f"  base: {_format_percent(initial[self._held_out.name])}")
-        while not (why := self._ended(initial)):
-            record = self._round(len(self._rounds) + 1, initial)
+        while not (why := self._why_ended(initial)):
+            record = self._run_round(len(self._rounds) + 1, initial)
             append_row(spec.output_dir / ROUNDS, msgspec.to_builtins(record))
             self._rounds.append(record)
             verdict = "kept" if record.kept else "not kept"
             self._say(f"  {record.name}: {verdict}: {record.why}")
             self._delete_refused()
-        return Improvement(rounds=self._rounds, model=self._folder(self._kept), why=why)
+        return Improvement(rounds=self._rounds, model=self._folder(self._kept_model), why=why)
 
     @property
     def _held_out(self) -> BenchmarkRun:
         return self._problems.evaluated[0]
 
     @property
-    def _kept(self) -> str:
+    def _kept_model(self) -> str:
         """The name of the model that the next round begins from."""
         return next((record.name for record in reversed(self._rounds) if record.kept), BASE)
 
     @property
-    def _level(self) -> float:
+    def _test_level(self) -> float:
         """Of the next test: a round without a test has spent nothing."""
         return spent_level(1 + sum(record.test is not None for record in self._rounds), self._spec.keys.alpha)
 
@@ -147,7 +147,7 @@ class _Improving:
             return self._base
         return self._spec.model_folder(name)
 
-    def _ended(self, initial: Mapping[str, Scores]) -> str:
+    def _why_ended(self, initial: Mapping[str, Scores]) -> str:
         """Explain why there is no further round; empty where there is one. Raises ConfigError for a gate that
         none can pass."""
         spec = self._spec
@@ -157,15 +157,15 @@ class _Improving:
         if len(self._rounds) >= spec.rounds:
             return f"all rounds are done (--rounds={spec.rounds})"
         if not self._rounds:
-            check_gate(initial[self._held_out.name], self._level)
-        if self._kept == BASE:
+            check_gate(initial[self._held_out.name], self._test_level)
+        if self._kept_model == BASE:
             scores = initial
         else:
-            scores = self._scores(self._kept, self._folder(self._kept), 0)
-        return why_closed(scores[self._held_out.name], self._level)
+            scores = self._scores(self._kept_model, self._folder(self._kept_model), 0)
+        return why_closed(scores[self._held_out.name], self._test_level)
 
-    def _round(self, number: int, initial: Mapping[str, Scores]) -> RoundRecord:
-        spec, mixture, begun_from = self._spec, self._mixture, self._kept
+    def _run_round(self, number: int, initial: Mapping[str, Scores]) -> RoundRecord:
+        spec, mixture, begun_from = self._spec, self._mixture, self._kept_model
         stage, pool = spec.stage(number), self._problems.pool(number)
         base, folder = self._folder(begun_from), spec.folder(number)
         self._say(f"round {number} of {spec.rounds}, from {begun_from}, {mixture.name}")
@@ -173,7 +173,7 @@ class _Improving:
         files: list[Path] = []
         if stage.keys.samples:
             self._say(f"  sampling replies to {counted(len(rows), 'problem')}")
-            with self._timed(number, "samples"):
+            with self._record_time(number, "samples"):
                 files = self._samples(number, rows, base, mixture)
         stage_name = stage.name if number <= len(spec.stages) else ""
         record = RoundRecord(
@@ -190,7 +190,7 @@ class _Improving:
             return record
         what = "problem" if stage.method == "grpo" else "example"
         self._say(f"  training on {counted(record.examples.examples, what)} ({stage.method.upper()})")
-        with self._timed(number, "training"):
+        with self._record_time(number, "training"):
             model = train_round(spec, self._problems, number, base, self._say)
         self._say("  evaluating")
         scores = self._scores(record.name, model, number)
@@ -199,7 +199,7 @@ class _Improving:
         else:
             before = self._scores(begun_from, base, number)
         held_out = self._held_out.name
-        test = gate_test(before[held_out], scores[held_out], self._level)
+        test = gate_test(before[held_out], scores[held_out], self._test_level)
         guards = tuple(
             guard_check(run.name, initial[run.name], scores[run.name], spec.margin)
             for run in self._problems.evaluated[1:]
@@ -223,7 +223,7 @@ class _Improving:
             write_rows(problems, rows)
         run = BenchmarkRun(
             name=self._problems.benchmark.name,
-            benchmark=stage.applied(self._problems.benchmark),
+            benchmark=stage.apply_to(self._problems.benchmark),
             samples=keys.samples * mixture.factor,
             split=self._spec.split,
             input_file=problems,
@@ -246,7 +246,7 @@ class _Improving:
         if card.is_file():
             return msgspec.json.decode(card.read_bytes(), type=ExampleCount)
         stage, pool = self._spec.stage(number), self._problems.pool(number)
-        benchmark = stage.applied(self._problems.benchmark)
+        benchmark = stage.apply_to(self._problems.benchmark)
         replies = list(read_replies(files))
         with BatchGrader(benchmark.grader, benchmark.grader_config) as verdict:
             replies += grade_solutions(rows, pool.solutions, verdict)
@@ -277,9 +277,9 @@ class _Improving:
         """Map each benchmark to held-out scores of a model, evaluated once."""
         out = self._spec.output_dir / EVALUATIONS_FOLDER / name
         held_out, *guards = self._problems.evaluated
-        with self._timed(number, "evaluation"):
+        with self._record_time(number, "evaluation"):
             files = evaluate_quietly(
-                name, self._weights(folder), [self._answered(name, held_out), *guards], out, self._server
+                name, self._weights(folder), [self._held_out_as_asked(name, held_out), *guards], out, self._server
             )
         scores: dict[str, Scores] = {
             benchmark: {
@@ -294,13 +294,13 @@ class _Improving:
             raise DataError(f"{name} has no score on {empty[0]}: all replies are unscored.")
         return scores
 
-    def _answered(self, name: str, held_out: BenchmarkRun) -> BenchmarkRun:
+    def _held_out_as_asked(self, name: str, held_out: BenchmarkRun) -> BenchmarkRun:
         """Return the held-out problems, asked as the stage that made the model asks, with one token limit for all
         models."""
         stage = next((stage for stage in self._spec.stages if stage.name == name), None)
         if stage is None:
             return held_out
-        return replace(held_out, benchmark=stage.applied(held_out.benchmark, self._spec.tested_tokens))
+        return replace(held_out, benchmark=stage.apply_to(held_out.benchmark, self._spec.tested_tokens))
 
     def _weights(self, folder: Path) -> Path:
         """Return the path that is served: a file for llama.cpp, a folder for other servers."""
@@ -322,7 +322,7 @@ class _Improving:
                     shutil.rmtree(checkpoint, ignore_errors=True)
 
     @contextmanager
-    def _timed(self, number: int, stage: str) -> Iterator[None]:
+    def _record_time(self, number: int, stage: str) -> Iterator[None]:
         begun = time.monotonic()
         yield
         if (seconds := round(time.monotonic() - begun, 1)) >= 0.5:  # less: it was done before

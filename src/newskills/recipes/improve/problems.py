@@ -24,7 +24,7 @@ from newskills.recipes.improve.records import ImproveSpec, ImproveStage
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.run.training.examples import check_rows
 from newskills.run.training.leakage import FIELDS, check_overlap, question_of, texts_of
-from newskills.train.data.filters.contamination import digest
+from newskills.train.data.filters.contamination import text_digest
 from newskills.train.data.overlap import OverlapIndex
 
 COMMON_WORD_SHARE = 0.5
@@ -74,7 +74,7 @@ def load_problems(spec: ImproveSpec, say: PrintLine, *, writes: bool = True) -> 
     held-out problems among those to train on, none left).
     """
     benchmark = get_benchmark(spec.benchmark)
-    evaluated = [_run(name, spec, writes=writes) for name in (spec.benchmark, *spec.guards)]
+    evaluated = [_evaluation_run(name, spec, writes=writes) for name in (spec.benchmark, *spec.guards)]
     names = [run.name for run in evaluated]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"--guard: {twice[0]} is evaluated already; name other benchmarks, each once.")
@@ -103,12 +103,12 @@ def _training_pool(
 ) -> TrainingPool:
     """Return the stage's training pool, without what is almost like the `questions` that are evaluated on."""
     if stage.method == "grpo" and (stage.solutions or stage.examples):
+        what = "--solutions" if stage.solutions else "examples"
         raise ConfigError(
-            "GRPO trains on the model's own samples, so "
-            f"{'--solutions' if stage.solutions else 'examples'} has no effect.",
+            f"GRPO trains on the model's own samples, so {what} has no effect.",
             hint="Leave it out, or use --method=sft.",
         )
-    if stage.asks:
+    if stage.needs_problems:
         source = stage.training_data or _data_path(spec.benchmark, spec.split, spec.data_dir, writes=writes)
         rows = _with_ids(list(read_rows(source)), source)
     else:
@@ -126,7 +126,7 @@ def _training_pool(
     training = decontaminate_rows(rows, everything, spec.keys.overlap_share)
     if dropped := len(rows) - len(training):
         say(f"left out: {counted(dropped, 'training problem')} almost like a problem that is evaluated on")
-    if stage.asks and not training:
+    if stage.needs_problems and not training:
         raise DataError(
             f"No training problem is left: all {len(rows)} of {source} are almost like problems that are evaluated on.",
             hint="Give others (--training_data, --split), or raise ++overlap_share if they only share a form of words.",
@@ -162,7 +162,7 @@ def decontaminate_rows(rows: Sequence[Row], evaluated: Sequence[str], share: flo
     without a question.
     """
     telling = _distinctive_words(evaluated)
-    hashes = {digest(" ".join(text.casefold().split())) for text in evaluated}
+    hashes = {text_digest(" ".join(text.casefold().split())) for text in evaluated}
     index = OverlapIndex(map(telling, evaluated), share=share)
     kept = []
     for number, row in enumerate(rows, 1):
@@ -172,7 +172,7 @@ def decontaminate_rows(rows: Sequence[Row], evaluated: Sequence[str], share: flo
                 f"Training problem {number} has no question to compare with those that are evaluated on.",
                 hint=f"Its text must be in one of the fields {', '.join(FIELDS)}, messages, input.",
             )
-        if digest(" ".join(text.casefold().split())) not in hashes and not index.holds(telling(text)):
+        if text_digest(" ".join(text.casefold().split())) not in hashes and not index.holds(telling(text)):
             kept.append(row)
     return kept
 
@@ -196,7 +196,7 @@ def _read_examples(path: Path) -> list[Row]:
     return rows
 
 
-def _run(asked_name: str, spec: ImproveSpec, *, writes: bool) -> BenchmarkRun:
+def _evaluation_run(asked_name: str, spec: ImproveSpec, *, writes: bool) -> BenchmarkRun:
     """Plan one greedy answer to each problem of the benchmark."""
     keys, benchmark = spec.keys, get_benchmark(asked_name)
     settings = {

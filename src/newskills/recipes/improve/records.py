@@ -129,16 +129,16 @@ class ImproveStage(Struct, frozen=True, kw_only=True):
     code_executions: int = 5
 
     @property
-    def asks(self) -> bool:
+    def needs_problems(self) -> bool:
         """Whether it needs problems."""
         return self.method == "grpo" or self.keys.samples > 0 or bool(self.solutions)
 
     @property
-    def learns(self) -> bool:
+    def can_train(self) -> bool:
         """Whether there is anything to train on."""
-        return self.asks or bool(self.examples)
+        return self.needs_problems or bool(self.examples)
 
-    def applied(self, benchmark: Benchmark, max_tokens: int | None = None) -> Benchmark:
+    def apply_to(self, benchmark: Benchmark, max_tokens: int | None = None) -> Benchmark:
         """Return the benchmark with the stage's way to ask and to answer, in replies of its own length or `max_tokens`.
 
         Raises ConfigError.

@@ -43,11 +43,14 @@ class _StageFile(Struct, frozen=True, kw_only=True):
 def key_layers(file: str | None, overrides: Mapping[str, Any]) -> list[Layer]:
     """Return where the keys of all rounds come from: the YAML `file`, then the command line. Raises
     ConfigError."""
-    shared, _ = _read(file)
-    return [*([Layer(file, shared)] if file is not None else []), Layer("command line", overrides)]
+    shared, _ = _read_stage_file(file)
+    layers = [Layer("command line", overrides)]
+    if file is not None:
+        layers.insert(0, Layer(file, shared))
+    return layers
 
 
-def _read(file: str | None) -> tuple[dict[str, Any], object]:
+def _read_stage_file(file: str | None) -> tuple[dict[str, Any], object]:
     """Return the settings of all rounds, and the value of `stages`."""
     if file is not None:
         shared = read_settings(Path(file).expanduser(), EXAMPLE_HINT)
@@ -62,7 +65,7 @@ def read_config(file: str | None, overrides: Mapping[str, Any]) -> ImproveConfig
 
     Raises ConfigError, UnknownNameError.
     """
-    _, written = _read(file)
+    _, written = _read_stage_file(file)
     layers = key_layers(file, overrides)
     stages = tuple(
         _make_stage(values, layers, f"{file}, stage {at}")
@@ -106,7 +109,7 @@ def _make_stage(values: object, layers: Sequence[Layer], where: str) -> ImproveS
         code_tags=place.code_tags,
         code_executions=place.code_executions,
     )
-    if not stage.learns:
+    if not stage.can_train:
         raise ConfigError(
             f"{where}: nothing to train on: it has no samples, solutions or examples.",
             hint="Set one of them, or method: grpo.",

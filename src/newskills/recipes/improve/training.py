@@ -17,8 +17,8 @@ from newskills.prompts.code_tags import code_tags
 from newskills.recipes.improve.problems import ImproveProblems
 from newskills.recipes.improve.records import ImproveSpec, ImproveStage
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
-from newskills.run.training.examples import context_of, examples_of, fitting, fitting_problems, train_to_end
-from newskills.run.training.scoring import TrainedSkill, scoring
+from newskills.run.training.examples import context_of, examples_of, fit_to_length, fitting_problems, train_to_end
+from newskills.run.training.scoring import TrainedSkill, open_scorer
 from newskills.run.training.skill import Skill
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import METRICS, TrainingFolder
@@ -37,7 +37,7 @@ TRAINING_FOLDER = "training"
 
 def check_solver(stage: ImproveStage, benchmark: Benchmark, source: Path, base: Path) -> None:
     """Raise ConfigError where the replies of the benchmark's solver cannot be trained on."""
-    asking = asking_of(stage.applied(benchmark), source, str(base))
+    asking = asking_of(stage.apply_to(benchmark), source, str(base))
     if stage.method == "grpo" or asking.config.code_execution:
         asking.check_one_answer(benchmark.name)
     else:
@@ -50,14 +50,14 @@ def train_round(spec: ImproveSpec, problems: ImproveProblems, number: int, base:
     Raises StoppedError where a signal came, DataError, TrainingError, StorageError.
     """
     stage, source = spec.stage(number), problems.pool(number).source
-    benchmark = stage.applied(problems.benchmark)
+    benchmark = stage.apply_to(problems.benchmark)
     asking = asking_of(benchmark, source, str(base))
     task = _Task(spec=spec, number=number, base=base, say=say)
     if stage.method == "sft":
         return _train_sft(task, asking)
     rows = list(read_rows(task.data))
     trained = TrainedSkill(benchmark=benchmark, asking=asking, skill=Skill(base, asking), rows=rows)
-    with scoring(trained, stage.keys.reward, context_of(base)) as scorer:
+    with open_scorer(trained, stage.keys.reward, context_of(base)) as scorer:
         return _train_grpo(task, [trained.skill.problem(row) for row in rows], scorer)
 
 
@@ -120,7 +120,7 @@ def _train_sft(task: _Task, asking: QuestionFormat) -> Path:
     else:
         tags = None
     every = examples_of(list(read_rows(data)), Skill(task.base), data, tags)
-    examples = fitting(every, context_of(task.base), "drop", say=task.say)
+    examples = fit_to_length(every, context_of(task.base), "drop", say=task.say)
     if not examples:
         raise DataError(f"No example of {data} fits into the model's context.", hint="Lower ++max_tokens.")
     size = keys.batch_size or 16

@@ -28,7 +28,7 @@ from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
 from newskills.models import MODELS, check_inference, make_model
 from newskills.models.batch_apis import check_batch
 from newskills.models.config import ServerConfig
-from newskills.models.context import shortened
+from newskills.models.context import shorten_request
 from newskills.models.parameters import is_reasoning_model
 from newskills.models.tokenizer import ServerTokenizer, make_tokenizer
 from newskills.prompts.code_tags import code_tags
@@ -215,7 +215,7 @@ class RunBuilder:
 
         def fit(request: Request, error: ContextLimitError) -> Request | None:
             try:
-                return shortened(strategy, request, error, tokenizer, server.num_special_tokens_budget)
+                return shorten_request(strategy, request, error, tokenizer, server.num_special_tokens_budget)
             except HttpError:  # the server cannot count tokens: its refusal stands
                 return None
 

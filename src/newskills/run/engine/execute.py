@@ -24,7 +24,7 @@ from newskills.run.engine.batches.ledger import BATCHES_FOLDER
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.loop import Engine
-from newskills.run.engine.preflight import PreparedUnit, first_request, prepare, request_window
+from newskills.run.engine.preflight import PreparedUnit, first_request, prepare_unit, request_window
 from newskills.run.engine.progress import Progress
 from newskills.run.engine.supervision import run_supervision
 from newskills.run.engine.unit import UnitRun
@@ -73,7 +73,9 @@ class SharedUnits(NamedTuple):
     ) -> Iterator[PreparedUnit]:
         """Yield the next units that nobody has and that have work to do. All that are finished or taken go `into` the
         run. Raises as `prepare`."""
-        work = claim_work(self.offered, self.tried, lambda place: prepare(self.queue[place], spec, builder, stack))
+        work = claim_work(
+            self.offered, self.tried, lambda place: prepare_unit(self.queue[place], spec, builder, stack)
+        )
         for _, prepared in work:
             into.append(prepared)
             if isinstance(prepared, PreparedUnit):
@@ -114,7 +116,7 @@ def execute(
     builder = RunBuilder(environment, folder)
     _remove_leftovers(spec)
     with ExitStack() as stack, closing(builder):
-        units = [prepare(unit, spec, builder, stack) for unit in spec.units]
+        units = [prepare_unit(unit, spec, builder, stack) for unit in spec.units]
         work = [unit for unit in units if isinstance(unit, PreparedUnit)]
         if not work:
             return RunResult(units=[unit for unit in units if isinstance(unit, UnitResult)])
@@ -215,7 +217,7 @@ def _one_by_one(
     return total
 
 
-def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
+def preview_request(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
     """Return the first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
     environment = os.environ if environ is None else environ
     with closing(RunBuilder(environment)) as builder:
@@ -241,7 +243,7 @@ def _save_spec(spec: RunSpec) -> None:
             here.save(Path(spec.output_dir))
 
 
-def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | None = None) -> None:
+def check_unit(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | None = None) -> None:
     """Check what can be refused without an endpoint: key, settings of the backend, and (`rendered`) the first
     prompt."""
     environment = os.environ if environ is None else environ

@@ -74,7 +74,7 @@ def _class_of(seconds: float) -> int:
     return max(0, math.ceil(math.log(max(seconds, FIRST_CLASS_SECONDS) / FIRST_CLASS_SECONDS, CLASS_FACTOR)))
 
 
-def _seconds(kind: int) -> float:
+def _class_seconds(kind: int) -> float:
     return float(FIRST_CLASS_SECONDS * CLASS_FACTOR**kind)
 
 
@@ -93,7 +93,7 @@ def _survival_shares(ended: Counter[int], ages: Counter[int]) -> list[float]:
 
 def _mean_seconds(survival: list[float]) -> float:
     """Return the mean seconds of a row; rows longer than any seen are taken to need twice the longest."""
-    edges = [0.0, *(_seconds(kind) for kind in range(len(survival)))]
+    edges = [0.0, *(_class_seconds(kind) for kind in range(len(survival)))]
     widths = [upper - lower for lower, upper in pairwise(edges)]
     mean = sum(share * width for share, width in zip([1.0, *survival], widths, strict=False))
     return mean + survival[-1] * edges[-1]
@@ -103,8 +103,8 @@ def _quantile_seconds(survival: list[float], rare: float) -> float:
     """Return the seconds that only a share `rare` takes longer than; twice the longest that was seen where that is not
     known."""
     if survival[-1] > rare:
-        return 2 * _seconds(len(survival) - 1)
-    return _seconds(next(kind for kind, share in enumerate(survival) if share <= rare))
+        return 2 * _class_seconds(len(survival) - 1)
+    return _class_seconds(next(kind for kind, share in enumerate(survival) if share <= rare))
 
 
 def _remaining_seconds(survival: list[float], age: int, rare: float) -> float:
@@ -112,5 +112,5 @@ def _remaining_seconds(survival: list[float], age: int, rare: float) -> float:
     share = survival[age]
     later = [kind for kind in range(age + 1, len(survival)) if survival[kind] <= rare * share]
     if later and share:
-        return _seconds(later[0]) - _seconds(age)
-    return _seconds(age)
+        return _class_seconds(later[0]) - _class_seconds(age)
+    return _class_seconds(age)

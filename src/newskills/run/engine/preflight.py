@@ -61,7 +61,7 @@ class PreparedUnit(Struct):
     solver: Solver
 
 
-def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) -> PreparedUnit | UnitResult:
+def prepare_unit(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) -> PreparedUnit | UnitResult:
     """Lock the unit's file and plan what is left; a finished unit is a result at once.
 
     Raises DataError (input, first row, changed settings), LockedError, StorageError, ConfigError.
@@ -326,17 +326,18 @@ def _input_rows(unit: Unit, state: RunState | None) -> tuple[Input, range]:
         distinct = state.settings["input_file"], state.distinct_rows
     folder = Path(config.output_file).parent if config.output_file else None
     signature = (stat.st_mtime_ns, stat.st_size) if stat else None
-    source = _scan(path, signature, distinct, folder)
+    source = _scan_input(path, signature, distinct, folder)
     return source, chunk_bounds(source.rows, config.num_chunks, config.chunk_id, config.max_samples)
 
 
 @functools.lru_cache(maxsize=64)
-def _scan(path: Path, version: object, distinct: tuple[str, int] | None, folder: Path | None) -> Input:
+def _scan_input(path: Path, version: object, distinct: tuple[str, int] | None, folder: Path | None) -> Input:
     return read_input(path, folder, distinct)
 
 
 def _checked_solver(unit: Unit, builder: RunBuilder, prompt: Prompt, source: Input, rows: range) -> Solver:
-    """Return the solver, once it has rendered the first row and the model takes its settings. Raises as `prepare`."""
+    """Return the solver after it has rendered the first row and the model accepts its settings. Raises as
+    `prepare_unit`."""
     builder.check_model(unit.config)
     solver = builder.solver(unit.config, prompt)
     if isinstance(solver, NeedsCheck):

@@ -41,7 +41,7 @@ ERROR_KINDS: tuple[tuple[type[HttpError], str], ...] = (
     (ModelNotFoundError, "unknown model"),
 )
 BAR_WIDTH = 16
-"""Characters; a title, the bar and a line of `describe` fit into 100 columns."""
+"""Characters; a title, the bar and a line of `describe_progress` fit into 100 columns."""
 
 
 class SlowRequests(Struct, frozen=True):
@@ -140,7 +140,7 @@ class Progress:
         if not snapshot.rows:
             return
         now = time.monotonic()
-        text = describe(snapshot, now - self._began)
+        text = describe_progress(snapshot, now - self._began)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, total=snapshot.rows, completed=snapshot.done, state=text)
         if (last or now - self._shown >= PLAIN_EVERY) and text != self._last_line:
@@ -151,7 +151,7 @@ class Progress:
                 self._print(line)
 
 
-def describe(snapshot: Snapshot, seconds: float) -> str:
+def describe_progress(snapshot: Snapshot, seconds: float) -> str:
     """Describe a run in one line (`120/5,000 rows · 35.0 rows/s · 2 min left · 12,345 tokens (850/s) · 512 in
     flight`), with its faults.
 

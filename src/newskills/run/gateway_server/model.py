@@ -15,7 +15,7 @@ from newskills.base.protocols import Model, Tokenizer
 from newskills.base.records import Reply, Request
 from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
-from newskills.models.context import shortened
+from newskills.models.context import shorten_request
 from newskills.run.engine.adapters import SystemMergingModel
 from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.endpoint import Endpoint
@@ -111,6 +111,8 @@ class LastingEndpoint:
         """Return a request that asks for fewer tokens: programs ask for more than small contexts have."""
         strategy = self._server.context_limit_retry_strategy or "reduce_generation"
         try:
-            return shortened(strategy, request, error, self._tokenizer, self._server.num_special_tokens_budget)
+            return shorten_request(
+                strategy, request, error, self._tokenizer, self._server.num_special_tokens_budget
+            )
         except HttpError:
             return None

@@ -61,7 +61,7 @@ def service_batch(records: Iterable[Row], model: str, config: Row) -> Row:
     return {"submissions": list(submissions.values()), "batch_metadata": {}}
 
 
-async def submit(body: Row, service: CritPtService, environ: dict[str, str]) -> Row:
+async def submit_batch(body: Row, service: CritPtService, environ: dict[str, str]) -> Row:
     """Send `body` to the service; return what it answered. Raises ConfigError without a key, HttpError for a refusal or
     no answer."""
     key = service.key or environ.get(KEY_VARIABLE, "").strip()

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.gpus import gpu_shares
-from newskills.run.engine.execute import check
+from newskills.run.engine.execute import check_unit
 from newskills.run.engine.preflight import asks_nothing
 from newskills.run.hosting.servers import RunningServer, running_server
 from newskills.run.planning.config import REPLICA, EndpointConfig, GenerationConfig
@@ -110,4 +110,4 @@ def check_units(planned: Sequence[PlannedUnit], hosting: HostedServers | None) -
     """
     for unit in planned:
         text = unit.unit.config.inference.endpoint_type == "text"
-        check(unit.unit, rendered=hosting is None or not text)
+        check_unit(unit.unit, rendered=hosting is None or not text)

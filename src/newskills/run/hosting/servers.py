@@ -24,8 +24,8 @@ from msgspec import Struct
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, ServerStartError, TransportError, storage_error
 from newskills.base.http.blocking import open_url
-from newskills.models.serving import ServeCommand, ServeSpec, prepare, serve_argv
-from newskills.models.serving.spec import ANY_INTERFACE, told
+from newskills.models.serving import ServeCommand, ServeSpec, prepare_server, serve_argv
+from newskills.models.serving.spec import ANY_INTERFACE, argument_value
 
 GUARD_PROGRAM = Path(__file__).with_name("guard.py")
 STOP_GRACE = 10.0
@@ -72,7 +72,7 @@ def running_server(
             f"--server_nodes={spec.num_nodes}: a server on several nodes needs a cluster.",
             hint="Give --cluster, or --server_address of a running server.",
         )
-    prepare(spec, say or _to_stderr)
+    prepare_server(spec, say or _to_stderr)
     spec = _with_port(spec)
     command = serve_argv(spec)
     keys = {command.key_variable: key} if key and command.key_variable else {}
@@ -90,7 +90,7 @@ def running_server(
         _await_ready(command, server, timeout)
         yield server
     finally:
-        stop(process)
+        stop_process_group(process)
 
 
 class EndedServer(Struct, frozen=True, kw_only=True):
@@ -132,7 +132,7 @@ def serve_foreground(
         return served
 
 
-def stop(process: subprocess.Popen[bytes], grace: float = STOP_GRACE) -> None:
+def stop_process_group(process: subprocess.Popen[bytes], grace: float = STOP_GRACE) -> None:
     """Send SIGTERM to the whole group and SIGKILL after `grace` seconds; return once it is gone."""
     try:
         _signal_group(process, signal.SIGTERM)
@@ -156,7 +156,7 @@ def free_port(host: str = "127.0.0.1") -> int:
 def _with_port(spec: ServeSpec) -> ServeSpec:
     """Return `spec` with a port that is chosen, or proved free where the user chose. Raises ServerStartError,
     ConfigError."""
-    wanted = told(spec, "--port") or str(spec.port)
+    wanted = argument_value(spec, "--port") or str(spec.port)
     if not wanted.isascii() or not wanted.isdigit() or int(wanted) > 65535:
         raise ConfigError(f"--port {wanted} is not a port number.")
     host, port = spec.host or ANY_INTERFACE, int(wanted)

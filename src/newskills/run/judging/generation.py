@@ -101,7 +101,7 @@ def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
                 check_begun(piece.unit, builder)
 
 
-def judge(
+def judge_answers(
     judges: Mapping[str, JudgeSettings],
     judgements: Sequence[PlannedUnit],
     spec: RunSpec,

@@ -140,26 +140,26 @@ def figures_of(level: MeasuredLevel, limits: dict[str, float]) -> LevelFigures:
         request_throughput=len(answered) * per_second,
         output_throughput=outputs * per_second,
         total_throughput=(inputs + outputs) * per_second,
-        peak_output=_peak(answered),
+        peak_output=_peak_token_rate(answered),
         goodput=good * per_second if limits else None,
         good_share=good / len(requests) if limits and requests else None,
         max_in_flight=level.end.max_in_flight if level.end else 0,
-        ttft_ms=spread([each.tokens[0] for each in answered if each.tokens]),
-        tpot_ms=spread([tpot for each in answered if (tpot := tpot_of(each)) is not None]),
-        itl_ms=spread([later - sooner for each in answered for sooner, later in pairwise(each.tokens)]),
-        e2el_ms=spread([e2el_of(each) for each in answered]),
-        send_delay_ms=spread([each.sent - each.due for each in requests]),
+        ttft_ms=latency_spread([each.tokens[0] for each in answered if each.tokens]),
+        tpot_ms=latency_spread([tpot for each in answered if (tpot := tpot_of(each)) is not None]),
+        itl_ms=latency_spread([later - sooner for each in answered for sooner, later in pairwise(each.tokens)]),
+        e2el_ms=latency_spread([e2el_of(each) for each in answered]),
+        send_delay_ms=latency_spread([each.sent - each.due for each in requests]),
         tokens_per_event=outputs / events if events else None,
         without_usage=sum(not each.output_tokens for each in answered if each.tokens),
-        recounted=_recounted(level),
+        recounted=_recounted_tokens_per_reply(level),
         client_cpu=level.end.cpu_seconds * per_second if level.end else None,
         notes=[],
     )
-    figures.notes.extend(_notes(figures, answered))
+    figures.notes.extend(_figure_notes(figures, answered))
     return figures
 
 
-def _recounted(level: MeasuredLevel) -> float | None:
+def _recounted_tokens_per_reply(level: MeasuredLevel) -> float | None:
     if level.end is None or not level.end.recounted_usage:
         return None
     return level.end.recounted_tokens / level.end.recounted_usage
@@ -195,7 +195,7 @@ def is_good(request: MeasuredRequest, limits: dict[str, float]) -> bool:
     return all(1000 * seconds[name] <= limit for name, limit in limits.items())
 
 
-def spread(seconds: Sequence[float]) -> LatencySpread | None:
+def latency_spread(seconds: Sequence[float]) -> LatencySpread | None:
     """Summarize durations in seconds as milliseconds; None where there are none."""
     if not seconds:
         return None
@@ -206,13 +206,13 @@ def spread(seconds: Sequence[float]) -> LatencySpread | None:
     return LatencySpread(mean=mean, std=math.sqrt(variance), p50=p50, p90=p90, p99=p99, max=ordered[-1])
 
 
-def _peak(answered: Sequence[MeasuredRequest]) -> float:
+def _peak_token_rate(answered: Sequence[MeasuredRequest]) -> float:
     begin = min((each.sent for each in answered), default=0.0)
     seconds = Counter(int(each.sent + at - begin) for each in answered for at in each.tokens)
     return float(max(seconds.values(), default=0))
 
 
-def _notes(figures: LevelFigures, answered: Sequence[MeasuredRequest]) -> Iterator[str]:
+def _figure_notes(figures: LevelFigures, answered: Sequence[MeasuredRequest]) -> Iterator[str]:
     """Yield what must be known to read the figures."""
     if not figures.complete:
         yield "cut short: the same command measures this level again"

@@ -34,7 +34,7 @@ class LoadTest(Struct, frozen=True, kw_only=True):
     records: str
 
 
-def passes(figures: LevelFigures, share: float) -> bool:
+def meets_limits(figures: LevelFigures, share: float) -> bool:
     """Return whether enough requests of a level were within the limits."""
     return figures.good_share is not None and figures.good_share >= share
 
@@ -43,7 +43,7 @@ def highest_passing(levels: list[LevelFigures], share: float) -> float | None:
     """Return the highest load within the limits, below the first one that is not."""
     highest = None
     for figures in levels:
-        if not passes(figures, share):
+        if not meets_limits(figures, share):
             break
         highest = figures.value
     return highest

@@ -18,9 +18,9 @@ def due_times(load: LoadLevel) -> list[float] | Iterator[float]:
     The gaps follow a gamma distribution, as those of vLLM 0.33.0 (`get_request` in `vllm/benchmarks/serve.py`): the
     first request waits a gap, and a known number of requests is stretched so that the rate is met exactly.
     """
-    gaps = _gaps(load)
+    gaps = _arrival_gaps(load)
     if not load.requests:
-        return _grouped(gaps, load.burst)
+        return _burst_times(gaps, load.burst)
     groups = math.ceil(load.requests / load.burst)
     times = [0.0] * groups
     total = 0.0
@@ -33,7 +33,7 @@ def due_times(load: LoadLevel) -> list[float] | Iterator[float]:
     return [time for time in times for _ in range(load.burst)][: load.requests]
 
 
-def _gaps(load: LoadLevel) -> Iterator[float]:
+def _arrival_gaps(load: LoadLevel) -> Iterator[float]:
     """Yield the seconds between groups of arrivals."""
     draw = random.Random(f"{load.name} {load.seed}")  # noqa: S311 - no secret
     mean = load.burst / load.value if load.value else 0.0
@@ -44,7 +44,7 @@ def _gaps(load: LoadLevel) -> Iterator[float]:
             yield draw.gammavariate(load.burstiness, mean / load.burstiness)
 
 
-def _grouped(gaps: Iterator[float], burst: int) -> Iterator[float]:
+def _burst_times(gaps: Iterator[float], burst: int) -> Iterator[float]:
     time = 0.0
     for place in count():
         if place % burst == 0:

@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.lm_eval.building import HarnessWishes
 from newskills.base.records import Row
 from newskills.base.registry import fold
-from newskills.benchmarks import BenchmarkPlaces, expand, get_group, place_of
+from newskills.benchmarks import BenchmarkPlaces, expand_benchmarks, get_group, place_of
 from newskills.benchmarks.data import NotPreparedError, ready_rows, split_folder
 from newskills.benchmarks.files.names import is_file_name
 from newskills.benchmarks.files.words import TableWords
@@ -117,7 +117,7 @@ def parse_benchmarks(
         if not name:
             raise ConfigError(f"--benchmarks '{text}': expected name[:samples], for example gsm8k:4,math-500.")
         group = get_group(name, places)
-        for benchmark in expand(name, places):
+        for benchmark in expand_benchmarks(name, places):
             if any(run.benchmark.name == benchmark.name for run in runs):
                 raise ConfigError(
                     f"--benchmarks names {benchmark.name} twice; name it once, with the number of samples."

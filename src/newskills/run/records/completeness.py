@@ -20,7 +20,7 @@ from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit, load_spec
 from newskills.run.records.damage import damaged_blocks, overlaps_range
 from newskills.run.records.log import log_line, log_lines, log_records, ungraded_record
 from newskills.run.records.paths import OutputPaths, chunk_path, done_path
-from newskills.run.records.rows import Input, chunk_bounds, scan
+from newskills.run.records.rows import Input, chunk_bounds, scan_rows
 from newskills.run.records.state import RunState, load_state
 
 _MAX_SHOWN_IDS = 5
@@ -184,7 +184,7 @@ def _made_by(output: Path) -> tuple[RunSpec | None, Unit | None]:
 def _missing_rows(output: Path, unit: Unit) -> list[tuple[int, str]]:
     """Return (row of the input from 1, id) of each row missing from `output`; empty where the input is gone."""
     try:
-        source = scan(Path(unit.config.input_file))
+        source = scan_rows(Path(unit.config.input_file))
     except DataError:
         return []
     there = set(_record_ids(output))

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from newskills.base.errors import StorageError
 from newskills.base.store import atomic_write, open_for_reading
-from newskills.run.records.rows import Input, scan
+from newskills.run.records.rows import Input, scan_rows
 
 MIN_MAPPED_ROWS = 200_000
 """Rows from which on it pays."""
@@ -42,14 +42,14 @@ def read_input(path: Path, folder: Path | None, distinct: tuple[str, int] | None
     """Scan the input, using what an earlier process has kept in `folder` while the file is the same. Raises
     DataError."""
     if folder is None:
-        return scan(path, distinct)
+        return scan_rows(path, distinct)
     version = _file_version(path)
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         kept = msgspec.msgpack.decode(_map_of(path, folder).read_bytes(), type=InputMap)
         if kept.version == version and kept.byte_order == sys.byteorder:
             marks = array("Q", kept.marks)
             return Input(path=path, rows=kept.rows, digest=kept.digest, distinct=True, marks=marks)
-    source = scan(path, distinct)
+    source = scan_rows(path, distinct)
     if time.time() - max(version[2:]) / 1e9 > _SETTLED_SECONDS and version == _file_version(path):
         source.version = version
     return source

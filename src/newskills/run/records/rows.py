@@ -151,7 +151,7 @@ def content_id(row: Row) -> str:
     return hashlib.blake2b(_canonical.encode(row), digest_size=8).hexdigest()
 
 
-def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
+def scan_rows(path: Path, distinct: tuple[str, int] | None = None) -> Input:
     """Scan `path` in one pass. Raises DataError: missing, empty, invalid JSON (with the line).
 
     `distinct`: digest and number of rows of a file that an earlier process found to be distinct; where it is this one,

@@ -20,7 +20,7 @@ from newskills.base.store import open_for_reading, read_rows
 from newskills.metrics import make_metric
 from newskills.metrics.counting.base import Counts, ScoreMetric, is_lost
 from newskills.run.reporting.predictions import decoder_of, rows_between
-from newskills.run.reporting.voting import grouped
+from newskills.run.reporting.voting import with_vote_groups
 
 ALL_SUBSETS = "_all_"
 OWN_FIELDS: Mapping[str, Any] = {
@@ -41,15 +41,17 @@ def fields_when_graded(metric: Metric, files: Sequence[Path]) -> Row:
     names: Mapping[str, Any] = getattr(metric, "score_fields", {})
     for row in (row for file in files for row in read_rows(file)):
         if row.get("outcome") != "unscored" and not is_lost(row):
-            return {name: _emptied(row[name]) for name in names if name in row}
+            return {name: _number_keys(row[name]) for name in names if name in row}
     return {name: None for name, kind in names.items() if bool in get_args(kind)}
 
 
-def _emptied(value: Any) -> Any:
+def _number_keys(value: Any) -> Any:
     """Return the keys under which numbers stand."""
     if isinstance(value, dict):
         return {
-            key: _emptied(inner) for key, inner in value.items() if isinstance(inner, dict | bool | int | float)
+            key: _number_keys(inner)
+            for key, inner in value.items()
+            if isinstance(inner, dict | bool | int | float)
         }
     return None
 
@@ -93,7 +95,7 @@ class SubsetCounts:
             predictions = [self._charged(row) for row in predictions]
         metric = self.metrics[ALL_SUBSETS]
         if len(predictions) > 1 and isinstance(metric, ScoreMetric):
-            predictions = grouped(predictions, metric, self._grader)
+            predictions = with_vote_groups(predictions, metric, self._grader)
         metric.update(predictions)
         for subset in subsets:
             self._metric(subset).update(predictions)

@@ -47,7 +47,7 @@ class BenchmarkResults(NamedTuple):
         return tuple(map(seed_of, self.files))
 
 
-def discover(results_dir: Path) -> list[BenchmarkResults]:
+def list_results(results_dir: Path) -> list[BenchmarkResults]:
     """Return the benchmarks by name: the folder itself, else those in its eval-results, else those in it.
 
     A folder without output files whose sub-folders have some (in eval-results at any depth) is a group; its members

@@ -22,7 +22,7 @@ from newskills.base.records import Report, Row
 from newskills.base.store import atomic_write, no_folder, write_json
 from newskills.metrics.counting.base import NO_ANSWER
 from newskills.run.reporting.predictions import read_problems
-from newskills.run.reporting.results import BenchmarkResults, discover
+from newskills.run.reporting.results import BenchmarkResults, list_results
 from newskills.run.reporting.summarize import METRICS_FILE, MetricFor, SummaryOptions, lost_share, summarize_files
 from newskills.run.reporting.tables import titled_table
 
@@ -99,7 +99,7 @@ def summarize_robustness(
     notes: list[str] = []
     benchmarks = []
     for name, prompts in prompts_by_benchmark.items():
-        runs = {prompt: _read(results, metric_for, options, notes) for prompt, results in prompts.items()}
+        runs = {prompt: _read_runs(results, metric_for, options, notes) for prompt, results in prompts.items()}
         benchmarks.append(_make_robustness(name, runs, options.accept_lost))
     path = options.save_metrics_path or results_dir / FOLDER / METRICS_FILE
     write_json(path, {benchmark.benchmark: benchmark for benchmark in benchmarks})
@@ -115,7 +115,7 @@ def prompts_of(results_dir: Path) -> dict[str, dict[str, BenchmarkResults]]:
     benchmarks: dict[str, dict[str, BenchmarkResults]] = {}
     for folder in _sorted_folders(results_dir):
         for prompt in _sorted_folders(folder):
-            for result in discover(prompt):
+            for result in list_results(prompt):
                 if result.files:
                     benchmarks.setdefault(result.benchmark, {})[prompt.name] = result
     if not benchmarks:
@@ -149,7 +149,7 @@ def render_robustness(benchmarks: Sequence[Robustness], width: int | None = None
     return "".join(f"\n{block}" for block in blocks) + "\n"
 
 
-def _read(
+def _read_runs(
     result: BenchmarkResults, metric_for: MetricFor | None, options: SummaryOptions, notes: list[str]
 ) -> _Runs:
     reports = []

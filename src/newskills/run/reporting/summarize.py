@@ -29,7 +29,12 @@ from newskills.run.reporting.counted import ALL_SUBSETS, SubsetCounts, fields_wh
 from newskills.run.reporting.groups import PROMPTS, GroupFor, group_reports
 from newskills.run.reporting.panels import ALPHA_METRIC, panel_agreement, with_agreement
 from newskills.run.reporting.predictions import read_problems
-from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, discover, read_output
+from newskills.run.reporting.results import (
+    BenchmarkResults,
+    advice_to_name_a_run,
+    list_results,
+    read_output,
+)
 from newskills.run.reporting.tables import ACCEPT_LOST
 from newskills.run.reporting.voting import GRADERS_OF_METRICS
 
@@ -398,7 +403,7 @@ def _infer_metric(benchmark: str, file: Path) -> str:
 
 def wanted_benchmarks(results_dir: Path, options: SummaryOptions) -> list[BenchmarkResults]:
     """Return the benchmarks that `summarize` would look at. Raises DataError."""
-    return [item for item in discover(results_dir) if _is_wanted(item.benchmark, options.benchmarks)]
+    return [item for item in list_results(results_dir) if _is_wanted(item.benchmark, options.benchmarks)]
 
 
 def _is_wanted(benchmark: str, names: Sequence[str]) -> bool:
@@ -407,7 +412,7 @@ def _is_wanted(benchmark: str, names: Sequence[str]) -> bool:
 
 
 def _no_results_error(results_dir: Path, options: SummaryOptions, notes: Sequence[str]) -> UserError:
-    results = [item for item in discover(results_dir) if item.files]
+    results = [item for item in list_results(results_dir) if item.files]
     if empty := [item.benchmark for item in results if _is_wanted(item.benchmark, options.benchmarks)]:
         why = "max_samples is 0." if options.max_samples == 0 else " ".join(notes)
         return DataError(f"{', '.join(empty)}: there are no rows to score: {why}")

@@ -21,7 +21,7 @@ NO_ANSWER = "no_answer"
 COLUMN_JOINT = " | "
 
 
-def render(reports: Sequence[Report], accept_lost: float = ACCEPT_LOST, width: int | None = None) -> str:
+def render_tables(reports: Sequence[Report], accept_lost: float = ACCEPT_LOST, width: int | None = None) -> str:
     """Render all tables with blank lines around them; `accept_lost` is a share 0–1.
 
     What does not fit `width` columns goes into further blocks; None: each table is whole, as NeMo-Skills prints it.

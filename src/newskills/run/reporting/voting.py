@@ -17,7 +17,7 @@ GRADERS_OF_METRICS: Mapping[str, str] = {"math": "math"}
 """Metric → the grader that compares answers of records which name none, such as those of other systems."""
 
 
-def grouped(predictions: Sequence[Row], metric: ScoreMetric, grader: str) -> Sequence[Row]:
+def with_vote_groups(predictions: Sequence[Row], metric: ScoreMetric, grader: str) -> Sequence[Row]:
     """Return the samples of a problem with the group that each votes for (`VOTE_FIELD`), where texts alone do not tell.
 
     Answers that were graded right are one group: each has the value of the right answer. The grader is that which the

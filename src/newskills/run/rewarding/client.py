@@ -121,7 +121,7 @@ class RewardClient:
             else:
                 if response.status not in RETRIED_STATUSES:
                     return self._read(response, len(items))
-                why, wait = _sentence(response), _retry_after_seconds(response)
+                why, wait = _error_message(response), _retry_after_seconds(response)
             wait = max(wait, backoff(tries, cap=15.0))
             if loop.time() + wait > until:
                 raise self._lost(f"Requests were repeated for {self._options.patience:g} s. {why}")
@@ -130,11 +130,11 @@ class RewardClient:
     def _read(self, response: HttpResponse, count: int) -> list[Judged]:
         if response.status in (401, 403):
             raise AuthError(
-                f"The reward server at {self.url} refuses this client: {_sentence(response)}",
+                f"The reward server at {self.url} refuses this client: {_error_message(response)}",
                 hint=f"Set {TOKEN_VARIABLE} to its token.",
             )
         if response.status != 200:
-            raise DataError(f"The reward server at {self.url} refuses the samples: {_sentence(response)}")
+            raise DataError(f"The reward server at {self.url} refuses the samples: {_error_message(response)}")
         try:
             answer = msgspec.json.decode(response.body, type=_RewardResponse)
         except msgspec.DecodeError as error:
@@ -163,7 +163,7 @@ def _retry_after_seconds(response: HttpResponse) -> float:
     return 0.0
 
 
-def _sentence(response: HttpResponse) -> str:
+def _error_message(response: HttpResponse) -> str:
     try:
         return str(msgspec.json.decode(response.body, type=dict[str, Any])["error"])
     except (msgspec.DecodeError, KeyError):

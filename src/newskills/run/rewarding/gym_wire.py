@@ -18,7 +18,7 @@ from newskills.base.errors import DataError
 from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Cause, Row
 from newskills.metrics.generic import GenericMetric
-from newskills.models.openai_responses import FINISHES, dynamic
+from newskills.models.openai_responses import FINISHES, request_keys
 from newskills.run.rewarding.questions import QuestionFormat
 from newskills.run.rewarding.reward import RewardItem, answered_record
 from newskills.train.loops.samples import Judged
@@ -34,7 +34,7 @@ _judge: Cause = "judge"
 def gym_row(asking: QuestionFormat, row: Row) -> Row:
     """Return a prepared row as Gym has it. Raises DataError for one that the prompt does not fit."""
     request = asking.request(row)
-    task = dynamic(request)
+    task = request_keys(request)
     task.pop("store")
     return {TASK: task, ROW: row}
 

@@ -194,10 +194,10 @@ def reward_components(
     if form.pattern:
         worth["pattern"] = form.pattern_bonus if measured.pattern else 0.0
     if length.penalty:
-        size = len(sample.text) if length.unit == "characters" else _tokens(sample)
+        size = len(sample.text) if length.unit == "characters" else _token_count(sample)
         worth["length"] = -length.penalty * max(0.0, size / 1000 - length.free)
     if overlong.max_tokens:
-        over = _tokens(sample) - (overlong.max_tokens - overlong.buffer)
+        over = _token_count(sample) - (overlong.max_tokens - overlong.buffer)
         worth["overlong"] = -overlong.penalty * min(1.0, max(0.0, over / overlong.buffer))
     if config.judges:
         rest = 1 - config.judge.weight
@@ -214,6 +214,6 @@ def has_box(text: str) -> bool:
     return extract(text, ExtractionPolicy()).how in BOX_SOURCES
 
 
-def _tokens(sample: RewardItem) -> int:
+def _token_count(sample: RewardItem) -> int:
     assert sample.tokens is not None
     return sample.tokens

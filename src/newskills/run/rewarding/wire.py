@@ -58,12 +58,14 @@ class _Slime(Struct):
 
 def read_items(body: bytes) -> list[RewardItem]:
     """Read the items of a request. Raises DataError with the sentence for the client."""
-    return [_sampled_item(item, f"items[{place}]") for place, item in enumerate(_read(body, _Items).items)]
+    return [
+        _sampled_item(item, f"items[{place}]") for place, item in enumerate(_decode_request(body, _Items).items)
+    ]
 
 
 def read_openrlhf(body: bytes) -> list[RewardItem]:
     """Read the items of a request of OpenRLHF; the answer is what follows the prompt in the query. Raises DataError."""
-    batch = _read(body, _OpenRlhf)
+    batch = _decode_request(body, _OpenRlhf)
     sizes = {len(batch.query), len(batch.prompts), len(batch.labels)}
     if len(sizes) > 1:
         raise DataError(
@@ -78,7 +80,7 @@ def read_openrlhf(body: bytes) -> list[RewardItem]:
 
 def read_slime(body: bytes) -> list[RewardItem]:
     """Read the item of a request of slime. Raises DataError."""
-    item = _read(body, _Slime)
+    item = _decode_request(body, _Slime)
     if isinstance(item.prompt, str):
         return [_labelled_item(item.prompt, item.response, item.label)]
     questions = [str(message.get("content")) for message in item.prompt if message.get("role") == "user"]
@@ -111,7 +113,7 @@ def without_ending(text: str) -> str:
         text = bare.removesuffix(ending)
 
 
-def _read(body: bytes, kind: type[T]) -> T:
+def _decode_request(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:

@@ -42,7 +42,7 @@ def turns_of(value: Any, where: str, field: str = "messages") -> list[Row]:
     """
     if not isinstance(value, list) or not value or not all(isinstance(turn, dict) for turn in value):
         raise DataError(f"{where}: `{field}` is not a list of messages.")
-    turns = [_turn(turn, f"{where}, message {number}") for number, turn in enumerate(value, 1)]
+    turns = [_chat_turn(turn, f"{where}, message {number}") for number, turn in enumerate(value, 1)]
     try:
         msgspec.convert(turns, list[Message])
     except msgspec.ValidationError as error:
@@ -81,10 +81,10 @@ def tools_of(row: Row, where: str) -> list[Row] | None:
     refuse_lost(row, ("functions",), "", where, "Write them as `tools`, or remove the field.")
     tools = row.get("tools")
     if isinstance(tools, str):
-        tools = _decoded(tools, f"{where}: `tools`") if tools.strip() else None
+        tools = _decode_json(tools, f"{where}: `tools`") if tools.strip() else None
     if not tools:
         return None
-    if not isinstance(tools, list) or not all(isinstance(_function(tool).get("name"), str) for tool in tools):
+    if not isinstance(tools, list) or not all(isinstance(_function_of(tool).get("name"), str) for tool in tools):
         raise DataError(
             f"{where}: `tools` is not a list of tools.",
             hint='A tool is {"type": "function", "function": {"name": …, "parameters": …}}.',
@@ -100,7 +100,7 @@ def template_of(row: Row, where: str) -> Row:
     return variables
 
 
-def _turn(turn: Row, where: str) -> Row:
+def _chat_turn(turn: Row, where: str) -> Row:
     """Return a turn in the chat form. Raises DataError."""
     kind = turn.get("role", turn.get("from"))
     text = turn["content"] if "content" in turn else turn.get("value")
@@ -111,7 +111,7 @@ def _turn(turn: Row, where: str) -> Row:
             raise DataError(f"{where}: the field `{name}` would be lost.", hint="Write it as `weight` (0 or 1).")
     made = {name: value for name, value in turn.items() if name not in ("from", "value")}
     role = ROLES.get(kind, kind) if isinstance(kind, str) else kind
-    made |= {"role": role, "content": _text(text, where)}
+    made |= {"role": role, "content": _join_text_parts(text, where)}
     if kind == CALL:
         made |= {"content": None, "tool_calls": _written_calls(text, where)}
     else:
@@ -126,7 +126,7 @@ def _turn(turn: Row, where: str) -> Row:
     return made
 
 
-def _text(content: Any, where: str) -> Any:
+def _join_text_parts(content: Any, where: str) -> Any:
     """Return a content that is a list of parts as one text. Raises DataError for parts of another type."""
     if not isinstance(content, list):
         return content
@@ -150,7 +150,7 @@ def _check_calls(turn: Row, where: str) -> None:
     if turn["role"] != REPLY:
         raise DataError(f"{where}: `tool_calls` stands in a message of the role `{turn['role']}`.")
     calls = turn["tool_calls"]
-    if not isinstance(calls, list) or not all(isinstance(_function(call).get("name"), str) for call in calls):
+    if not isinstance(calls, list) or not all(isinstance(_function_of(call).get("name"), str) for call in calls):
         raise DataError(
             f"{where}: `tool_calls` is not a list of calls.",
             hint='A call is {"type": "function", "function": {"name": …, "arguments": …}}.',
@@ -158,12 +158,12 @@ def _check_calls(turn: Row, where: str) -> None:
 
 
 def _written_calls(text: Any, where: str) -> list[Row]:
-    calls = _decoded(text, f"{where}: `value`") if isinstance(text, str) else text
+    calls = _decode_json(text, f"{where}: `value`") if isinstance(text, str) else text
     every = calls if isinstance(calls, list) else [calls]
     return [{"type": "function", "function": call} for call in every]
 
 
-def _function(value: Any) -> Row:
+def _function_of(value: Any) -> Row:
     """Return the function of a tool or a call, whether it is wrapped or not."""
     if not isinstance(value, dict):
         return {}
@@ -173,7 +173,7 @@ def _function(value: Any) -> Row:
     return {}
 
 
-def _decoded(text: str, where: str) -> Any:
+def _decode_json(text: str, where: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:

@@ -113,7 +113,9 @@ def context_of(folder: Path) -> int | None:
     return None
 
 
-def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, say: PrintLine) -> list[Datum]:
+def fit_to_length(
+    examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, say: PrintLine
+) -> list[Datum]:
     """Return the examples of at most `limit` tokens; longer ones are refused, left out, or truncated at the end.
 
     Raises DataError.
@@ -125,7 +127,7 @@ def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, 
         if len(datum.tokens) < limit:
             fitting_rows.append(datum)
         elif too_long == "truncate" and any((datum.weights or ())[: limit - 1]):
-            fitting_rows.append(_cut(datum, limit - 1))
+            fitting_rows.append(_truncate_example(datum, limit - 1))
     longer = [len(datum.tokens) + 1 for datum in examples if len(datum.tokens) >= limit]
     remedy = None
     if too_long == "error":
@@ -163,7 +165,7 @@ def _tell_longer(
     say(f"{what}; {lost} left out, {len(longer) - lost} truncated")
 
 
-def _cut(datum: Datum, length: int) -> Datum:
+def _truncate_example(datum: Datum, length: int) -> Datum:
     return Datum(
         tokens=datum.tokens[:length], targets=datum.targets[:length], weights=(datum.weights or ())[:length]
     )
@@ -192,7 +194,7 @@ def examples_of(
         made = training_row(row, place)
         try:
             training = made if add_end else {**made, "unfinished": True}
-            examples += _examples(training, skill, tags)
+            examples += _row_examples(training, skill, tags)
         except (ConfigError, DataError) as error:
             raise type(error)(f"{place}: {error.message}", hint=error.hint) from error
     if count := skill.written_out - written_out:
@@ -213,7 +215,7 @@ def check_rows(rows: Sequence[Row], where: Path) -> list[Row]:
     return [training_row(row, f"{where}, row {number}") for number, row in enumerate(rows, 1)]
 
 
-def _examples(row: Row, skill: Skill, tags: CodeTags | None) -> list[Datum]:
+def _row_examples(row: Row, skill: Skill, tags: CodeTags | None) -> list[Datum]:
     """Return the examples of one row, as `training_row` returns it."""
     unfinished = bool(row.get("unfinished"))
     if "text" in row:

@@ -49,7 +49,7 @@ class Questions:
         self._by_first: dict[str, list[tuple[str, ...]]] = {}
         self._texts: dict[tuple[str, ...], str] = {}
         for text in questions:
-            parts = _parts(text)
+            parts = _normalized_parts(text)
             if parts and parts not in self._texts:
                 self._texts[parts] = text
                 self._by_first.setdefault(parts[0], []).append(parts)
@@ -61,7 +61,7 @@ class Questions:
         """Return the questions that occur in one of the texts."""
         questions: dict[tuple[str, ...], None] = {}
         for text in texts:
-            parts = _parts(text)
+            parts = _normalized_parts(text)
             for place, part in enumerate(parts):
                 for question in self._by_first.get(part, ()):
                     if parts[place : place + len(question)] == question:
@@ -96,6 +96,6 @@ def check_overlap(
             )
 
 
-def _parts(text: str) -> tuple[str, ...]:
+def _normalized_parts(text: str) -> tuple[str, ...]:
     parts = (" ".join(part.casefold().split()) for part in _MARK.split(text))
     return tuple(part for part in parts if part)

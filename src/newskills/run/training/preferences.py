@@ -92,7 +92,7 @@ class _Problem(NamedTuple):
 def read_preferences(path: Path) -> list[Preference]:
     """Read rows `{prompt, chosen, rejected}` of texts or of conversations, as TRL reads them, or `{chosen,
     rejected}` of two whole conversations. Raises DataError."""
-    rows = [_preference(row, f"{path}, row {number}") for number, row in enumerate(read_rows(path), 1)]
+    rows = [_read_preference(row, f"{path}, row {number}") for number, row in enumerate(read_rows(path), 1)]
     if not rows:
         raise DataError(f"{path} has no rows to train on.")
     return rows
@@ -101,7 +101,7 @@ def read_preferences(path: Path) -> list[Preference]:
 def read_labelled(path: Path) -> list[LabelledText]:
     """Read rows `{prompt, completion, label}` of texts or of conversations, as TRL reads them. Raises
     DataError."""
-    rows = [_labelled(row, f"{path}, row {number}") for number, row in enumerate(read_rows(path), 1)]
+    rows = [_read_labelled_text(row, f"{path}, row {number}") for number, row in enumerate(read_rows(path), 1)]
     if not rows:
         raise DataError(f"{path} has no rows to train on.")
     return rows
@@ -117,19 +117,19 @@ def label_outputs(files: Sequence[Path], skill: Skill, *, keep_cut_off: bool) ->
     unscored = 0
     for path in files:
         for number, row in enumerate(read_rows(path), 1):
-            where, correct = f"{path}, row {number}", _verdict(row)
+            where, correct = f"{path}, row {number}", _reply_verdict(row)
             if correct is None:
                 unscored += 1
                 continue
             ended = row.get("finish_reason") != CUT
             if not ended and not keep_cut_off:
                 continue
-            text = _generation(row, where)
+            text = _generated_text(row, where)
             reply = skill.pair(row, text)["output"] if ended else text
             made = LabelledText(
                 prompt=skill.prompt_text(row), completion=reply, label=correct, unfinished=not ended
             )
-            labelled.setdefault((_identity(row, where), text), made)
+            labelled.setdefault((_problem_key(row, where), text), made)
     if not labelled:
         raise DataError(
             f"No reply of {files[0]} has a verdict.", hint="ns grade grades any JSONL file of answers."
@@ -150,7 +150,7 @@ def pair_outputs(
     for path in files:
         for number, row in enumerate(read_rows(path), 1):
             where = f"{path}, row {number}"
-            correct = _verdict(row)
+            correct = _reply_verdict(row)
             if correct is None:
                 unscored += 1
                 continue
@@ -158,8 +158,8 @@ def pair_outputs(
             if not ended and not keep_cut_off:
                 cut_off += 1
                 continue
-            problem = problems.setdefault(_identity(row, where), _Problem(row, {}, {}))
-            text = _generation(row, where)
+            problem = problems.setdefault(_problem_key(row, where), _Problem(row, {}, {}))
+            text = _generated_text(row, where)
             (problem.correct if correct else problem.wrong).setdefault(text, _Reply(text, ended))
     count = PairCount(
         problems=len(problems),
@@ -169,9 +169,9 @@ def pair_outputs(
         cut_off=cut_off,
     )
     pairs = [
-        _rendered(problem.row, *replies, skill)
+        _render_pair(problem.row, *replies, skill)
         for identity, problem in problems.items()
-        for replies in _drawn(problem, per_problem, f"{seed}-{identity}")
+        for replies in _draw_pairs(problem, per_problem, f"{seed}-{identity}")
     ]
     if not pairs:
         raise DataError(
@@ -237,7 +237,7 @@ def told_accuracy(path: Path) -> str:
     )
 
 
-def displacement(metrics: Path) -> str:
+def displacement_warning(metrics: Path) -> str:
     """Return a sentence where the chosen replies are less likely at the end of DPO than with the initial model; else an
     empty text."""
     last = [row["rewards/chosen"] for row in read_rows(metrics)][-LAST_STEPS:]
@@ -276,13 +276,13 @@ def _prompt_of(pair: Pair) -> tuple[int, ...]:
     return tuple(pair.chosen.tokens[: weights.index(1.0) + 1])
 
 
-def _drawn(problem: _Problem, most: int, seed: str) -> list[tuple[_Reply, _Reply]]:
+def _draw_pairs(problem: _Problem, most: int, seed: str) -> list[tuple[_Reply, _Reply]]:
     pairs = list(product(problem.correct.values(), problem.wrong.values()))
     random.Random(seed).shuffle(pairs)  # noqa: S311 - no secret
     return pairs[:most]
 
 
-def _rendered(row: Row, correct: _Reply, wrong: _Reply, skill: Skill) -> Preference:
+def _render_pair(row: Row, correct: _Reply, wrong: _Reply, skill: Skill) -> Preference:
     """Render the pair as texts: a truncated reply has no token at its end."""
     chosen, rejected = (
         skill.pair(row, reply.text)["output"] if reply.ended else reply.text for reply in (correct, wrong)
@@ -292,13 +292,13 @@ def _rendered(row: Row, correct: _Reply, wrong: _Reply, skill: Skill) -> Prefere
     return Preference(prompt=skill.prompt_text(row), chosen=chosen, rejected=rejected, unfinished=unfinished)
 
 
-def _verdict(row: Row) -> bool | None:
+def _reply_verdict(row: Row) -> bool | None:
     """Return whether a reply is correct; None where nobody has decided."""
     outcome = row.get("outcome")
     return outcome == "correct" if outcome in DECIDED else recorded_verdict(row)
 
 
-def _identity(row: Row, where: str) -> str:
+def _problem_key(row: Row, where: str) -> str:
     """Return the text that tells problems apart: their id, else what they ask. Raises DataError where a row has
     neither."""
     for name in ("id", "problem_id", "problem", "question", "prompt"):
@@ -310,7 +310,7 @@ def _identity(row: Row, where: str) -> str:
     )
 
 
-def _generation(row: Row, where: str) -> str:
+def _generated_text(row: Row, where: str) -> str:
     text = row.get("generation")
     if not isinstance(text, str) or not text:
         raise DataError(f"{where} has no `generation`, so there is no reply to compare.")
@@ -322,7 +322,7 @@ def _generation(row: Row, where: str) -> str:
     return text
 
 
-def _labelled(row: Row, where: str) -> LabelledText:
+def _read_labelled_text(row: Row, where: str) -> LabelledText:
     refuse_lost(row, MEDIA, "", where, TEXT_ONLY)
     completion, label = row.get("completion"), row.get("label")
     prompt = row.get("prompt", row.get("conversations"))
@@ -332,12 +332,12 @@ def _labelled(row: Row, where: str) -> LabelledText:
             f"{', '.join(sorted(row)) or 'none'}.",
             hint="Graded outputs go to --input_files.",
         )
-    prompt = _prompt(prompt, row, where)
+    prompt = _complete_prompt(prompt, row, where)
     unfinished = bool(row.get("unfinished"))
     if isinstance(prompt, list):
         return LabelledText(
             prompt=prompt,
-            completion=_said(completion, where, "completion"),
+            completion=_reply_content(completion, where, "completion"),
             label=label,
             tools=tools_of(row, where),
             chat_template_kwargs=template_of(row, where) or None,
@@ -347,7 +347,7 @@ def _labelled(row: Row, where: str) -> LabelledText:
     return LabelledText(prompt=prompt, completion=completion, label=label, unfinished=unfinished)
 
 
-def _prompt(prompt: Any, row: Row, where: str) -> Any:
+def _complete_prompt(prompt: Any, row: Row, where: str) -> Any:
     """Return the prompt with what stands in keys of its own: an instruction, a system message. Raises DataError for
     what would be lost."""
     if not isinstance(prompt, list):
@@ -364,7 +364,7 @@ def _prompt(prompt: Any, row: Row, where: str) -> Any:
     return prompt
 
 
-def _preference(row: Row, where: str) -> Preference:
+def _read_preference(row: Row, where: str) -> Preference:
     refuse_lost(row, MEDIA, "", where, TEXT_ONLY)
     if isinstance(row.get("margin"), int | float):
         raise DataError(f"{where}: the field `margin` would be lost.", hint="Remove it: all pairs count the same.")
@@ -378,13 +378,13 @@ def _preference(row: Row, where: str) -> Preference:
     if chosen == rejected:
         raise DataError(f"{where}: `chosen` and `rejected` are the same, so there is nothing to prefer.")
     if prompt is None and not field_text(row, "instruction"):
-        prompt, chosen, rejected = _split(chosen, rejected, where)
-    prompt = _prompt(prompt, row, where)
+        prompt, chosen, rejected = _split_conversations(chosen, rejected, where)
+    prompt = _complete_prompt(prompt, row, where)
     if isinstance(prompt, list):
         return Preference(
             prompt=prompt,
-            chosen=_said(chosen, where, "chosen"),
-            rejected=_said(rejected, where, "rejected"),
+            chosen=_reply_content(chosen, where, "chosen"),
+            rejected=_reply_content(rejected, where, "rejected"),
             tools=tools_of(row, where),
             chat_template_kwargs=template_of(row, where) or None,
         )
@@ -395,7 +395,7 @@ def _preference(row: Row, where: str) -> Preference:
     return Preference(prompt=texts[0], chosen=texts[1], rejected=texts[2], unfinished=unfinished)
 
 
-def _split(chosen: Any, rejected: Any, where: str) -> tuple[Any, Any, Any]:
+def _split_conversations(chosen: Any, rejected: Any, where: str) -> tuple[Any, Any, Any]:
     """Split two whole conversations, or two whole texts: what they begin with is the prompt."""
     if isinstance(chosen, str) and isinstance(rejected, str):
         return _split_texts(chosen, rejected, where)
@@ -422,7 +422,7 @@ def _split_texts(chosen: str, rejected: str, where: str) -> tuple[str, str, str]
     return chosen[:at], chosen[at:], rejected[at:]
 
 
-def _said(reply: Any, where: str, field: str) -> str | Row:
+def _reply_content(reply: Any, where: str, field: str) -> str | Row:
     """Return a reply as its text, or as a message where it calls tools or keeps its reasoning apart.
 
     A reply is a text, or one turn of the assistant, alone or in a list. Raises DataError for others.

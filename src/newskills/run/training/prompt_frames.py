@@ -53,7 +53,7 @@ def prompt_difference(examples: Sequence[Datum], problems: Sequence[Problem], de
         return ""
     first = others[0]
     begins = not first.startswith(frame.begin)
-    trained, evaluated = _where_differs(first, frame.begin) if begins else _ends(first, frame.end)
+    trained, evaluated = _where_differs(first, frame.begin) if begins else _text_ends(first, frame.end)
     place = "begin" if begins else "end"
     return (
         f"{len(others)} of {len(prompts)} training prompts are not asked as {name} asks: they "
@@ -82,5 +82,5 @@ def _where_differs(text: str, begin: str) -> tuple[str, str]:
     return text[at : at + _MOST], begin[at : at + _MOST]
 
 
-def _ends(text: str, end: str) -> tuple[str, str]:
+def _text_ends(text: str, end: str) -> tuple[str, str]:
     return text[-min(len(end), _MOST) :], end[-_MOST:]

@@ -18,7 +18,7 @@ TENSORBOARD = "tensorboard"
 
 
 @contextmanager
-def reported(
+def report_steps(
     on_progress: OnStep,
     folder: Path,
     *,
@@ -31,21 +31,21 @@ def reported(
     with ExitStack() as stack:
         tells: list[OnStep] = [on_progress]
         if tensorboard:
-            tells.append(stack.enter_context(_events(folder / TENSORBOARD)))
+            tells.append(stack.enter_context(_open_tensorboard(folder / TENSORBOARD)))
         if tracking is not None:
-            tells.append(stack.enter_context(_run(tracking)))
+            tells.append(stack.enter_context(_open_tracking_run(tracking)))
         if trackio is not None:
-            tells.append(stack.enter_context(_trackio(trackio)))
-        yield lambda progress: _all(tells, progress)
+            tells.append(stack.enter_context(_open_trackio(trackio)))
+        yield lambda progress: _call_all(tells, progress)
 
 
-def _all(tells: Sequence[OnStep], progress: Progress) -> None:
+def _call_all(tells: Sequence[OnStep], progress: Progress) -> None:
     for tell in tells:
         tell(progress)
 
 
 @contextmanager
-def _events(folder: Path) -> Iterator[OnStep]:
+def _open_tensorboard(folder: Path) -> Iterator[OnStep]:
     if find_spec("tensorboard") is None:
         raise ConfigError(
             "++report_to=[tensorboard] needs tensorboard.", hint="Run: pip install 'newskills[trl]' or tensorboard"
@@ -70,7 +70,7 @@ def _events(folder: Path) -> Iterator[OnStep]:
 
 
 @contextmanager
-def _run(tracking: Tracking) -> Iterator[OnStep]:
+def _open_tracking_run(tracking: Tracking) -> Iterator[OnStep]:
     run = resume_run(tracking)
     try:
         yield lambda progress: run.log(dict(progress.metrics), step=progress.done)
@@ -79,7 +79,7 @@ def _run(tracking: Tracking) -> Iterator[OnStep]:
 
 
 @contextmanager
-def _trackio(tracking: Tracking) -> Iterator[OnStep]:
+def _open_trackio(tracking: Tracking) -> Iterator[OnStep]:
     """Log to Trackio's files on this machine, or where TRACKIO_SPACE_ID or TRACKIO_SERVER_URL says."""
     if find_spec("trackio") is None:
         raise ConfigError("++report_to=[trackio] needs trackio.", hint="Run: pip install trackio")

@@ -48,9 +48,9 @@ def training_row(row: Row, where: str) -> Row:
     form, with nothing to train on, or with a field that would be lost.
     """
     refuse_lost(row, MEDIA, "", where, TEXT_ONLY)
-    turns = _conversation(row, where)
+    turns = _row_turns(row, where)
     if turns is None:
-        return _texts(row, where)
+        return _row_texts(row, where)
     check_targets(turns, where)
     made: Row = {"messages": turns, "tools": tools_of(row, where)}
     template = template_of(row, where)
@@ -90,13 +90,13 @@ def with_system(messages: list[Row], row: Row, where: str) -> list[Row]:
     return messages
 
 
-def _conversation(row: Row, where: str) -> list[Row] | None:
+def _row_turns(row: Row, where: str) -> list[Row] | None:
     """Return the turns of a row that is a conversation, whatever its form; None for texts. Raises DataError."""
     for name in CONVERSATIONS:
         if row.get(name) is not None:
             return with_system(turns_of(row[name], where, name), row, where)
     if (messages := alpaca_messages(row, where)) and isinstance(row.get("output"), str):
-        return turns_of([*messages, {"role": REPLY, "content": row["output"], **_thought(row)}], where)
+        return turns_of([*messages, {"role": REPLY, "content": row["output"], **_reasoning_field(row)}], where)
     if isinstance(row.get("prompt"), list) and row.get("completion") is not None:
         return _prompt_and_completion(row, where)
     return None
@@ -115,7 +115,7 @@ def _prompt_and_completion(row: Row, where: str) -> list[Row]:
     return with_system([*before, *after], row, where)
 
 
-def _texts(row: Row, where: str) -> Row:
+def _row_texts(row: Row, where: str) -> Row:
     """Return the texts of a row. Raises DataError for none."""
     first, second = next(
         (
@@ -162,7 +162,7 @@ def _without_form(row: Row, where: str) -> DataError:
     )
 
 
-def _thought(row: Row) -> dict[str, Any]:
+def _reasoning_field(row: Row) -> dict[str, Any]:
     reasoning = reasoning_of(row)
     if reasoning:
         return {"reasoning_content": reasoning}

@@ -31,7 +31,7 @@ class TrainedSkill(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def scoring(trained: TrainedSkill, reward: RewardConfig, context: int | None) -> Iterator[Scorer]:
+def open_scorer(trained: TrainedSkill, reward: RewardConfig, context: int | None) -> Iterator[Scorer]:
     """Yield how the skill's problems are solved and rewarded: by one reply, or by its own solver with all that
     this needs.
 
@@ -55,9 +55,11 @@ def scoring(trained: TrainedSkill, reward: RewardConfig, context: int | None) ->
 @contextmanager
 def scoring_all(trained: Sequence[TrainedSkill], reward: RewardConfig, context: int | None) -> Iterator[Scorer]:
     """Yield the scorer for one skill, or for several, whose problems name theirs as their source. Raises as
-    `scoring`."""
+    `open_scorer`."""
     with ExitStack() as stack:
-        scorers = {skill.benchmark.name: stack.enter_context(scoring(skill, reward, context)) for skill in trained}
+        scorers = {
+            skill.benchmark.name: stack.enter_context(open_scorer(skill, reward, context)) for skill in trained
+        }
         first = next(iter(scorers.values()))
         if len(scorers) == 1:
             yield first

@@ -51,7 +51,7 @@ def show_examples(examples: Sequence[Datum], rows: int, decode: Decode) -> None:
             if is_learnt:
                 written = f"{begin}{printable(text)}{end}"
             else:
-                written = printable(_shortened(text))
+                written = printable(_shorten_text(text))
             sys.stdout.write(written)
         sys.stdout.write("\n")
     sys.stdout.write("\n")
@@ -68,7 +68,7 @@ def example_rows(examples: Sequence[Datum], decode: Decode) -> list[Row]:
     ]
 
 
-def _shortened(text: str) -> str:
+def _shorten_text(text: str) -> str:
     if len(text) <= _MOST:
         return text
     return f"{text[: _MOST // 2]} … {len(text) - _MOST:,} characters … {text[-_MOST // 2 :]}"

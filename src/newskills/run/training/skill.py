@@ -196,7 +196,7 @@ class Skill:
         whole = self.tokenizer.render(turns[: at + 1], **{**variables, "add_generation_prompt": False})
         end = self.tokenizer.decode([self.reply_end])
         fits = whole.startswith(before)
-        reasoning = _reasoning(turns[at])
+        reasoning = _turn_reasoning(turns[at])
         if reasoning and not (fits and reasoning in whole[len(before) :]):
             own_text = whole[len(before) :] if fits else ""
             return before, self._written_out(turns[at], before, own_text) + end
@@ -227,7 +227,7 @@ class Skill:
             rest = self._without_end(shown)
         else:
             rest = str(turn.content or "")
-        text = f"{_OPEN}\n{_reasoning(turn)}\n{_CLOSE}\n\n{rest.rpartition(_CLOSE)[2].lstrip()}"
+        text = f"{_OPEN}\n{_turn_reasoning(turn)}\n{_CLOSE}\n\n{rest.rpartition(_CLOSE)[2].lstrip()}"
         if before.rstrip().endswith(_OPEN):
             return text.removeprefix(f"{_OPEN}\n")
         return text
@@ -290,7 +290,7 @@ class Skill:
         return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)), record)
 
 
-def _reasoning(turn: Message) -> str:
+def _turn_reasoning(turn: Message) -> str:
     """Return the reasoning of a reply, from a field of its own or from before `</think>`."""
     text = turn.content if isinstance(turn.content, str) else ""
     return (turn.reasoning_content or text.rpartition(_CLOSE)[0].replace(_OPEN, "")).strip()
@@ -320,7 +320,7 @@ def asking_by(prompt: str, folder: Path) -> QuestionFormat:
     return asking_of(benchmark, Path(), str(folder))
 
 
-def accepted(rows: Iterable[Row], answers: Iterable[str], verdict: Verdict) -> list[tuple[Row, str]]:
+def select_accepted(rows: Iterable[Row], answers: Iterable[str], verdict: Verdict) -> list[tuple[Row, str]]:
     """Return the pairs that the grader calls correct (rejection sampling). Raises DataError where none is."""
     pairs = list(zip(rows, answers, strict=True))
     scores = verdict([answered_record(row, answer, "stop") for row, answer in pairs])

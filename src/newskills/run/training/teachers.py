@@ -152,7 +152,7 @@ class EndpointTeacher:
 def check_same_tokenizer(teacher: Path, student: Path) -> None:
     """Raise DataError where two model folders do not share a vocabulary, ConfigError or DataError where one is
     unreadable."""
-    vocabularies = [_vocabulary(folder) for folder in (teacher, student)]
+    vocabularies = [_read_vocabulary(folder) for folder in (teacher, student)]
     if vocabularies[0] != vocabularies[1]:
         raise DataError(
             f"The tokenizer of the teacher {teacher} is not that of the student, so it cannot score the "
@@ -161,7 +161,7 @@ def check_same_tokenizer(teacher: Path, student: Path) -> None:
         )
 
 
-def _vocabulary(folder: Path) -> Row:
+def _read_vocabulary(folder: Path) -> Row:
     path = folder / "tokenizer.json"
     try:
         parts = msgspec.json.decode(path.read_bytes(), type=Row)

@@ -22,10 +22,10 @@ def check_shown(
     tokenizer: Tokenizer, turns: Sequence[Message], tools: Sequence[Row] | None, variables: Row
 ) -> None:
     """Raise ConfigError where the chat template does not show the tools, a call of a tool or its result."""
-    marked = [_marked(turn, number) for number, turn in enumerate(turns)]
+    marked = [_mark_turn(turn, number) for number, turn in enumerate(turns)]
     if not tools and all(turn is own for turn, own in zip(marked, turns, strict=True)):
         return
-    named = [_renamed(tool, f"tool{number}mark") for number, tool in enumerate(tools or ())]
+    named = [_rename_tool(tool, f"tool{number}mark") for number, tool in enumerate(tools or ())]
     tool_variables = {"tools": named} if named else {}
     variables = {**variables, **tool_variables, "add_generation_prompt": False}
     shown = tokenizer.render(marked, **variables)
@@ -49,7 +49,7 @@ def check_shown(
             )
 
 
-def _marked(turn: Message, number: int) -> Message:
+def _mark_turn(turn: Message, number: int) -> Message:
     """Return a turn with marks in its calls or its result; the turn itself where it has neither."""
     if turn.role == "tool":
         return msgspec.structs.replace(turn, content=f"result{number}mark")
@@ -62,5 +62,5 @@ def _marked(turn: Message, number: int) -> Message:
     return msgspec.structs.replace(turn, tool_calls=calls)
 
 
-def _renamed(tool: Row, name: str) -> Row:
+def _rename_tool(tool: Row, name: str) -> Row:
     return {**tool, "function": {**tool.get("function", {}), "name": name}}

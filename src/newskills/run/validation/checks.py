@@ -125,7 +125,7 @@ class ValidationSampling(Struct, frozen=True, kw_only=True):
     settings: Mapping[str, Text] = {}
 
 
-def validate(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> Iterator[Validation]:
+def check_benchmarks(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> Iterator[Validation]:
     """Validate each benchmark, in order; while worker processes grade the replies to one, the next is read."""
     with (
         WorkerPool("newskills.graders.gold:make", {}, result_type=Score) as pool,

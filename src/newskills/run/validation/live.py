@@ -21,7 +21,7 @@ from newskills.base.store import write_json
 from newskills.benchmarks.data import PreparedData, PreparedSplit
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.folders import check_file
-from newskills.run.validation.checks import Validation, ValidationSampling, validate
+from newskills.run.validation.checks import Validation, ValidationSampling, check_benchmarks
 
 GRADED, EXECUTED = 50, 8
 """Rows of the default split that get replies, and of one whose grader runs code."""
@@ -72,7 +72,7 @@ def check_live_sources(
         if needs_check(benchmark, split)
     ]
     default = [benchmark for benchmark, split in waiting if split.split == benchmark.split]
-    graded = validate(
+    graded = check_benchmarks(
         default,
         ValidationSampling(
             data_dir=data_dir,

@@ -117,7 +117,7 @@ class BashAgent:
                 trajectory.ended = "context"
                 break
             trajectory.replies.append(reply)
-            turn, commands = _read(reply, len(trajectory.steps), native=current.tools is not None)
+            turn, commands = _read_commands(reply, len(trajectory.steps), native=current.tools is not None)
             added = [
                 turn,
                 *await self._answers(trajectory, environment, reply, commands, current.tools is not None),
@@ -167,7 +167,7 @@ class BashAgent:
     ) -> list[Message]:
         """Return what the model is told: the first command is run, further ones are not."""
         if not commands:
-            return [Message(role="user", content=ONE_CALL if native else ONE_BLOCK % _blocks(reply))]
+            return [Message(role="user", content=ONE_CALL if native else ONE_BLOCK % _block_count(reply))]
         answers = []
         for number, (call, command) in enumerate(commands):
             if call is not None and (call.problem or not command):
@@ -187,9 +187,9 @@ class BashAgent:
         config = self.config
         result = await environment.execute(command, timeout=config.command_timeout, max_output=config.max_output)
         trajectory.add_step(command, result)
-        if _submits(command, result):
+        if _is_submission(command, result):
             trajectory.ended = "submitted"
-        return observation(result, config.command_timeout)
+        return command_observation(result, config.command_timeout)
 
     def _limit(self, trajectory: Trajectory, empty: int) -> str | None:
         """Return which limit is reached, if any."""
@@ -206,14 +206,14 @@ class BashAgent:
         return None
 
 
-def _submits(command: str, result: ExecutedCommand) -> bool:
+def _is_submission(command: str, result: ExecutedCommand) -> bool:
     """Return whether the command printed the marker, with or without more on that line."""
     output = result.output.decode("utf-8", "replace").lstrip()
     printed = output.startswith(MARKER) or text_after(MARKER, command, output) is not None
     return result.exit_code == 0 and printed
 
 
-def observation(result: ExecutedCommand, timeout: float) -> str:
+def command_observation(result: ExecutedCommand, timeout: float) -> str:
     """Return what the model sees of a command: how it ended, then its output; what is left out of that is named."""
     ending = {
         "timeout": f"The command was stopped after {timeout:g} seconds, with everything that ran.",
@@ -231,7 +231,9 @@ def observation(result: ExecutedCommand, timeout: float) -> str:
     return f"{ending}\n(no output)"
 
 
-def _read(reply: Reply, before: int, *, native: bool) -> tuple[Message, list[tuple[ToolCall | None, str]]]:
+def _read_commands(
+    reply: Reply, before: int, *, native: bool
+) -> tuple[Message, list[tuple[ToolCall | None, str]]]:
     """Return the reply as a message to send back, and the commands in it."""
     calls = read_calls(reply, before) if native and reply.finish_reason != "length" else []
     raw = (reply.raw_message or {}).get("content")
@@ -242,12 +244,12 @@ def _read(reply: Reply, before: int, *, native: bool) -> tuple[Message, list[tup
         reasoning_content=reply.reasoning,
     )
     if calls:
-        return turn, [(call, _command(call)) for call in calls]
+        return turn, [(call, _command_line(call)) for call in calls]
     blocks = _FENCE.findall(without_thinking(reply.text))
     return turn, [(None, blocks[0].replace("\r\n", "\n").strip("\n"))] if len(blocks) == 1 else []
 
 
-def _command(call: ToolCall) -> str:
+def _command_line(call: ToolCall) -> str:
     if call.name != "bash":
         call.problem = call.problem or f"there is no tool '{call.name[:50]}'; the only tool is bash"
     command = call.arguments.get("command")
@@ -256,5 +258,5 @@ def _command(call: ToolCall) -> str:
     return ""
 
 
-def _blocks(reply: Reply) -> int:
+def _block_count(reply: Reply) -> int:
     return len(_FENCE.findall(without_thinking(reply.text)))

@@ -117,7 +117,7 @@ class MiniSweAgent:
         status = str(ending.get("exit_status"))
         trajectory.ended = ENDINGS.get(status, status)
         trajectory.submission = str(ending.get("submission") or "")
-        trajectory.conversation = [_plain(message) for message in agent.messages]
+        trajectory.conversation = [_plain_message(message) for message in agent.messages]
         return trajectory
 
     @property
@@ -183,16 +183,18 @@ class _EndpointModel:
     def query(self, messages: Sequence[Row], **_: Any) -> Row:
         from minisweagent.models.utils.actions_toolcall import parse_toolcall_actions
 
-        converted = [msgspec.convert(_plain(message), Message) for message in messages]
+        converted = [msgspec.convert(_plain_message(message), Message) for message in messages]
         reply = self._bridge.wait(ask(self._model, msgspec.structs.replace(self._request, messages=converted)))
         self._trajectory.replies.append(reply)
         calls = read_calls(reply, len(self._trajectory.steps))
         actions = parse_toolcall_actions(
-            [_call(call.id, call.name, call.raw_arguments) for call in calls],
+            [_make_call(call.id, call.name, call.raw_arguments) for call in calls],
             format_error_template=self._format_error,
             template_kwargs={"finish_reason": reply.finish_reason},
         )
-        return _assistant(reply, [call.row() for call in calls]) | {"extra": {"actions": actions, "cost": 0.0}}
+        return _assistant_message(reply, [call.row() for call in calls]) | {
+            "extra": {"actions": actions, "cost": 0.0}
+        }
 
     def format_message(self, **fields: Any) -> Row:
         return fields
@@ -251,14 +253,14 @@ class _Commands:
         return {}
 
 
-def _call(identity: str, name: str, arguments: str) -> SimpleNamespace:
+def _make_call(identity: str, name: str, arguments: str) -> SimpleNamespace:
     return SimpleNamespace(id=identity, function=SimpleNamespace(name=name, arguments=arguments))
 
 
-def _assistant(reply: Reply, calls: list[Row]) -> Row:
+def _assistant_message(reply: Reply, calls: list[Row]) -> Row:
     return {"role": "assistant", "content": reply.text, **({"tool_calls": calls} if calls else {})}
 
 
-def _plain(message: Row) -> Row:
+def _plain_message(message: Row) -> Row:
     """Return a message without what the package keeps beside it."""
     return {key: value for key, value in message.items() if key != "extra"}

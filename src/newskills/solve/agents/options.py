@@ -10,7 +10,7 @@ from msgspec import Struct
 from newskills.base.environment import ExecutedCommand
 from newskills.base.records import Reply, Row, TokenPrices, Usage
 from newskills.environments.config import EnvironmentConfig
-from newskills.solve.replies import summed
+from newskills.solve.replies import sum_usages
 
 REPOSITORY, TERMINAL = "agents/bash", "agents/terminal"
 """Usual prompts: they describe the work on a repository, and that on a whole machine."""
@@ -82,7 +82,7 @@ class Trajectory(Struct, kw_only=True):
     @property
     def usage(self) -> Usage:
         """Tokens of all replies."""
-        return summed([reply.usage for reply in self.replies])
+        return sum_usages([reply.usage for reply in self.replies])
 
     def add_step(self, command: str, result: ExecutedCommand) -> None:
         """Add a step; it has the tokens of the replies since the step before, where the agent's loop is ours."""

@@ -74,7 +74,7 @@ class ResumedSolver:
             f"{sample.id}\n{request.key()}".encode("utf-8", "replace"), digest_size=12
         ).hexdigest()
         path = self._folder / f"{name}.jsonl"
-        kept = _read(path)
+        kept = _read_replies(path)
         model = RememberingModel(kit.models[MAIN], kept, path)
         note: dict[str, object] = {"resumed_steps": len(kept)} if kept else {}
         try:
@@ -106,7 +106,7 @@ class RememberingModel:
     async def complete(self, request: Request) -> Reply:
         """Return the next of the kept replies, or the model's, which is kept. Raises what the model raises,
         ReplayDiffersError, StorageError."""
-        conversation = _digest(request)
+        conversation = _messages_digest(request)
         if self._given < len(self._kept):
             return self._again(request, conversation)
         began = time.time()
@@ -135,7 +135,7 @@ class RememberingModel:
             self._log.close()
 
 
-def _read(path: Path) -> list[KeptReply]:
+def _read_replies(path: Path) -> list[KeptReply]:
     """Read replies up to the first line that is torn or of another form."""
     kept: list[KeptReply] = []
     with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
@@ -144,7 +144,7 @@ def _read(path: Path) -> list[KeptReply]:
     return kept
 
 
-def _digest(request: Request) -> str:
+def _messages_digest(request: Request) -> str:
     return hashlib.blake2b(encode_line(request.messages or []), digest_size=16).hexdigest()
 
 

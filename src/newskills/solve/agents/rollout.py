@@ -37,7 +37,7 @@ from newskills.solve.agents.programs.declared import DeclaredAgent, mcp_servers
 from newskills.solve.agents.resumed import ResumedSolver
 from newskills.solve.chat import MAIN, ChatSolver
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 
 class AgentProperties(Struct, frozen=True, kw_only=True):
@@ -112,11 +112,11 @@ def software_agent(parts: SolverParts) -> Solver:
     """Return the solver of benchmarks whose tasks are repositories. Raises ConfigError, UnknownNameError."""
     options = parts.agent
     if options is None:
-        _refuse()
+        _refuse_without_agent()
     options = msgspec.structs.replace(options, logs=parts.folder if parts.resumes else None)
     if (definition := find_definition(options.agent)) is not None:
-        return _declared(parts, options, definition)
-    name = _resolve(options.agent)
+        return _declared_solver(parts, options, definition)
+    name = _resolve_agent(options.agent)
     options = msgspec.structs.replace(options, agent=name)
     kind = AGENTS.get(name)
     agent: Agent = kind(options, read_config(kind.Config, options.settings, f"agent_config of agent '{name}'"))
@@ -126,7 +126,7 @@ def software_agent(parts: SolverParts) -> Solver:
     return solver
 
 
-def _declared(parts: SolverParts, options: AgentOptions, definition: AgentDefinition) -> Solver:
+def _declared_solver(parts: SolverParts, options: AgentOptions, definition: AgentDefinition) -> Solver:
     """Return the solver of an agent that is a data file. Raises ConfigError."""
     file = Path(options.agent) if is_file_name(options.agent) else None
     options = msgspec.structs.replace(options, agent=definition.name, file=file)
@@ -135,7 +135,7 @@ def _declared(parts: SolverParts, options: AgentOptions, definition: AgentDefini
     return AgentSolver(parts, options, DeclaredAgent(options, config, definition), AgentProperties())
 
 
-def _resolve(name: str) -> str:
+def _resolve_agent(name: str) -> str:
     """Return the name of an agent that is a class. Raises UnknownNameError with all that there are."""
     try:
         return AGENTS.resolve(name)
@@ -148,7 +148,7 @@ def agent_names() -> list[str]:
     return sorted({*library(), *AGENTS.names()})
 
 
-def _refuse() -> NoReturn:
+def _refuse_without_agent() -> NoReturn:
     usual = next(iter(AGENTS.built_in()))
     raise ConfigError(
         "This benchmark needs an agent, which works in a container per task.",
@@ -325,7 +325,7 @@ class AgentSolver:
     async def _attempt(
         self, sample: Sample, request: Request, trajectory: Trajectory, outcome: Row, seconds: float
     ) -> Attempt:
-        whole = joined(trajectory.replies)
+        whole = join_replies(trajectory.replies)
         last = trajectory.replies[-1]
         whole.finish_reason = trajectory.ended
         if trajectory.ended in ("submitted", "no_command", "failed"):

@@ -22,7 +22,7 @@ from newskills.graders.tool_calls.agentdojo import (
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask_next
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 
 class AgentDojoSolverConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,30 +80,30 @@ class AgentDojoSolver:
                 break
             wanted = read_calls(reply, len(calls))
             text = without_thinking(reply.text)
-            added.append(_said(text, wanted))
+            added.append(_assistant_turn(text, wanted))
             if not wanted:
                 ended = "answer"
                 break
             if step < config.max_steps:
                 messages = [Message(role="assistant", content=text, tool_calls=[call.row() for call in wanted])]
                 for call in wanted:
-                    messages.append(await asyncio.to_thread(_run, session, call, calls))
+                    messages.append(await asyncio.to_thread(_run_call, session, call, calls))
                 added += [{"role": "tool", "content": message.content} for message in messages[1:]]
                 turn_request = msgspec.structs.replace(
                     turn_request, messages=[*(turn_request.messages or []), *messages]
                 )
         answer = added[-1]["content"] if ended == "answer" else ""
-        attempt = await self._chat.attempt(sample, request, joined(replies), answer)
+        attempt = await self._chat.attempt(sample, request, join_replies(replies), answer)
         attempt.fields |= {"injections": texts, "calls": calls, "conversation": added, "ended": ended}
         return attempt
 
 
-def _said(text: str, calls: list[ToolCall]) -> Row:
+def _assistant_turn(text: str, calls: list[ToolCall]) -> Row:
     rows = [call.row() for call in calls]
     return {"role": "assistant", "content": text, **({"tool_calls": rows} if rows else {})}
 
 
-def _run(session: AgentDojoSession, call: ToolCall, calls: list[Row]) -> Message:
+def _run_call(session: AgentDojoSession, call: ToolCall, calls: list[Row]) -> Message:
     """Return the call's result; calls that can be read are added to `calls`."""
     if call.problem:
         result = f"Error: {call.problem}"

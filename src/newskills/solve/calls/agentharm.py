@@ -26,7 +26,7 @@ from newskills.solve.chat import MAIN, ask_next
 from newskills.solve.judges.judge import ASKED, NOTHING
 from newskills.solve.judges.several import SeveralJudgements
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 
 class AgentHarmSolverConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,25 +85,25 @@ class AgentHarmSolver:
                 ended = "answer"
                 break
             by_id = {f"{len(conversation)}-{number}": call for number, call in enumerate(calls)}
-            turn["calls"] = [_written(identity, call) for identity, call in by_id.items()]
+            turn["calls"] = [_call_record(identity, call) for identity, call in by_id.items()]
             results = await run_calls(tools, turn)
             conversation += [turn, *results]
             turn_request = msgspec.structs.replace(
-                turn_request, messages=[*(turn_request.messages or []), *_sent(turn, by_id, results)]
+                turn_request, messages=[*(turn_request.messages or []), *_turn_messages(turn, by_id, results)]
             )
         answer = conversation[-1]["content"] if ended == "answer" else ""
-        attempt = await self._chat.attempt(sample, request, joined(replies), answer)
+        attempt = await self._chat.attempt(sample, request, join_replies(replies), answer)
         questions = await asyncio.to_thread(judge_questions, sample.row, conversation)
         attempt.fields |= {"conversation": conversation, "judge_questions": questions, "ended": ended}
         return attempt
 
 
-def _written(identity: str, call: ToolCall) -> Row:
+def _call_record(identity: str, call: ToolCall) -> Row:
     """Return a call with an id of its own: servers use theirs again, and the scoring functions go by them."""
     return {"id": identity, "name": call.name, "arguments": call.arguments, "problem": call.problem}
 
 
-def _sent(turn: Row, calls: dict[str, ToolCall], results: list[Row]) -> list[Message]:
+def _turn_messages(turn: Row, calls: dict[str, ToolCall], results: list[Row]) -> list[Message]:
     sent = [Message(role="assistant", content=turn["content"], tool_calls=[call.row() for call in calls.values()])]
     for result in results:
         call = calls[result["tool_call_id"]]

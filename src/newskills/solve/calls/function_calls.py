@@ -23,7 +23,7 @@ from newskills.graders.tool_calls.simulated import Services, check_services
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask, ask_next
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 MOST_STEPS = 20
 """Requests of one turn, as on the leaderboard; a conversation that needs more ends there."""
@@ -44,13 +44,13 @@ class FunctionCallSolver:
         """Return the request, with the row's tools. Raises DataError for a row without tools, or that the prompt does
         not fit."""
         request = self._chat.request(sample)
-        request.tools = _tools(sample.row)
+        request.tools = _row_tools(sample.row)
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         reply = await ask(kit.models[MAIN], request)
         attempt = await self._chat.attempt(sample, request, reply, self._chat.text(reply))
-        attempt.fields["tool_calls"] = [_recorded(call) for call in read_calls(reply, 0)]
+        attempt.fields["tool_calls"] = [_call_record(call) for call in read_calls(reply, 0)]
         return attempt
 
 
@@ -92,9 +92,9 @@ class ConversationCallSolver(FunctionCallSolver):
         for number, messages in enumerate(row["question"]):
             if number:
                 next_turn(talk, messages, row.get("late_tools", {}).get(str(number), []))
-            if not await converse(talk, kit.models[MAIN]):
+            if not await run_turn(talk, kit.models[MAIN]):
                 break
-        whole = joined(talk.replies)
+        whole = join_replies(talk.replies)
         whole.finish_reason = talk.finish_reason or whole.finish_reason
         texts = [self._chat.text(reply) for reply in talk.replies]
         attempt = await self._chat.attempt(sample, request, whole, join_turns(list(filter(None, texts)), "\n"))
@@ -105,7 +105,7 @@ class ConversationCallSolver(FunctionCallSolver):
         return attempt
 
 
-async def converse(talk: CallConversation, model: Model) -> bool:
+async def run_turn(talk: CallConversation, model: Model) -> bool:
     """Continue until no call is requested; return False where the conversation has to end."""
     steps: list[list[Row]] = []
     for _ in range(MOST_STEPS):
@@ -115,17 +115,19 @@ async def converse(talk: CallConversation, model: Model) -> bool:
             return False
         calls = read_calls(reply, sum(len(step) for step in steps))
         if not calls:
-            talk.asked = _with(talk.asked, [Message(role="assistant", content=reply.text)])
+            talk.asked = _append_messages(talk.asked, [Message(role="assistant", content=reply.text)])
             talk.turns.append(steps)
             return True
-        steps.append([_recorded(call) for call in calls])
-        results = await asyncio.to_thread(_run, talk.services, calls)
-        talk.asked = _with(talk.asked, [_said(reply, calls), *_answers(calls, results)])
+        steps.append([_call_record(call) for call in calls])
+        results = await asyncio.to_thread(_run_calls, talk.services, calls)
+        talk.asked = _append_messages(
+            talk.asked, [_assistant_message(reply, calls), *_result_messages(calls, results)]
+        )
     talk.finish_reason = CUT
     return False
 
 
-def _tools(row: Row) -> list[Row] | None:
+def _row_tools(row: Row) -> list[Row] | None:
     """Return the tools; None where the list is empty, since servers refuse a request with no tool in it."""
     tools = row.get("tools")
     if not isinstance(tools, list):
@@ -138,20 +140,20 @@ def next_turn(talk: CallConversation, messages: Sequence[Any], late: list[Row]) 
     replies = [msgspec.convert(message, Message) for message in messages] or [
         Message(role="user", content=MORE_TOOLS)
     ]
-    talk.asked = _with(talk.asked, replies)
+    talk.asked = _append_messages(talk.asked, replies)
     if late:
         talk.asked = msgspec.structs.replace(talk.asked, tools=[*(talk.asked.tools or []), *late])
 
 
-def _with(request: Request, messages: list[Message]) -> Request:
+def _append_messages(request: Request, messages: list[Message]) -> Request:
     return msgspec.structs.replace(request, messages=[*(request.messages or []), *messages])
 
 
-def _recorded(call: ToolCall) -> Row:
+def _call_record(call: ToolCall) -> Row:
     return {"name": call.name, "arguments": call.raw_arguments if call.problem else call.arguments}
 
 
-def _run(services: Callee, calls: Sequence[ToolCall]) -> list[str]:
+def _run_calls(services: Callee, calls: Sequence[ToolCall]) -> list[str]:
     """Run the calls in order, one after the other: each changes what the next one finds."""
     return [
         f"Error: {call.problem}" if call.problem else services.call(ParsedCall(call.name, call.arguments))
@@ -159,7 +161,7 @@ def _run(services: Callee, calls: Sequence[ToolCall]) -> list[str]:
     ]
 
 
-def _said(reply: Reply, calls: Sequence[ToolCall]) -> Message:
+def _assistant_message(reply: Reply, calls: Sequence[ToolCall]) -> Message:
     return Message(
         role="assistant",
         content=reply.text,
@@ -168,7 +170,7 @@ def _said(reply: Reply, calls: Sequence[ToolCall]) -> Message:
     )
 
 
-def _answers(calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
+def _result_messages(calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
     return [
         Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
         for call, result in zip(calls, results, strict=True)

@@ -143,7 +143,7 @@ class _Keys:
         return {"keys": list(self.entries)}
 
     def key_search(self, query: Any, k: Any = 5) -> Row:
-        return {"ranked_results": similar_keys(str(query), list(self.entries))[: _count(k)]}
+        return {"ranked_results": similar_keys(str(query), list(self.entries))[: _result_count(k)]}
 
     def retrieve_all(self) -> Row:
         return dict(self.entries)
@@ -232,7 +232,7 @@ class _Vectors:
             number: math.fsum(a * b for a, b in zip(query_vector, vector, strict=True))
             for number, vector in self._vectors.items()
         }
-        best = sorted(scores, key=lambda number: -scores[number])[: _count(top_k)]
+        best = sorted(scores, key=lambda number: -scores[number])[: _result_count(top_k)]
         return {
             "result": [
                 {"id": number, "similarity_score": scores[number], "text": self.entries[number]} for number in best
@@ -327,7 +327,7 @@ class SummaryMemory(_Functions):
 
 def similar_keys(query: str, keys: Sequence[str]) -> list[tuple[float, str]]:
     """Return (score, key) of each key, best first; ties in the order of `keys`."""
-    documents = [_words(key) for key in keys]
+    documents = [_split_words(key) for key in keys]
     if not documents:
         return []
     average = sum(map(len, documents)) / len(documents) or 1.0
@@ -335,7 +335,7 @@ def similar_keys(query: str, keys: Sequence[str]) -> list[tuple[float, str]]:
     scored = []
     for key, document in zip(keys, documents, strict=True):
         counts, score = Counter(document), 0.0
-        for word in _words(query):
+        for word in _split_words(query):
             if holding[word]:
                 rarity = math.log((len(documents) + 1) / holding[word])
                 damped = counts[word] + _K1 * (1 - _B + _B * len(document) / average)
@@ -344,11 +344,11 @@ def similar_keys(query: str, keys: Sequence[str]) -> list[tuple[float, str]]:
     return sorted(scored, key=lambda pair: -pair[0])
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return text.replace("_", " ").lower().split()
 
 
-def _count(number: Any) -> int:
+def _result_count(number: Any) -> int:
     if isinstance(number, int):
         return max(0, number)
     return 5

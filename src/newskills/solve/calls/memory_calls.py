@@ -18,11 +18,11 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.solve.calls.function_calls import CallConversation, FunctionCallSolver, converse, next_turn
+from newskills.solve.calls.function_calls import CallConversation, FunctionCallSolver, next_turn, run_turn
 from newskills.solve.calls.memories import Encoder, Memory, check_encoder, load_encoder, make_memory
 from newskills.solve.chat import MAIN
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 _KEEPING = (
     "You can keep notes with the functions that you are given; they outlast this conversation, and you will need them"
@@ -92,9 +92,9 @@ class MemoryCallSolver(FunctionCallSolver):
             if scenario.state is None:
                 scenario.state, held = await self._remember(row, request, model)
         memory = await self._memory(scenario.state)
-        talk = CallConversation(asked=_opened(request, row["setting"], memory), services=memory)
-        done = await converse(talk, model)
-        whole = joined(talk.replies)
+        talk = CallConversation(asked=_open_request(request, row["setting"], memory), services=memory)
+        done = await run_turn(talk, model)
+        whole = join_replies(talk.replies)
         whole.finish_reason = talk.finish_reason or whole.finish_reason
         last = self._chat.text(talk.replies[-1]) if done else ""
         attempt = await self._chat.attempt(sample, request, whole, last)
@@ -103,7 +103,7 @@ class MemoryCallSolver(FunctionCallSolver):
             "memory_calls": steps,
             "num_tool_calls": sum(map(len, steps)),
             "memory_digest": hashlib.blake2b(msgspec.json.encode(scenario.state), digest_size=8).hexdigest(),
-            **({"num_session_tokens": _tokens(held)} if held else {}),
+            **({"num_session_tokens": _output_tokens(held)} if held else {}),
         }
         return attempt
 
@@ -130,19 +130,19 @@ class MemoryCallSolver(FunctionCallSolver):
             memory = await self._memory(state)
             first, *others = [Message(role="user", content=text) for text in texts]
             first_request = msgspec.structs.replace(request, messages=[first], solver={})
-            talk = CallConversation(asked=_opened(first_request, row["setting"], memory), services=memory)
-            going = await converse(talk, model)
+            talk = CallConversation(asked=_open_request(first_request, row["setting"], memory), services=memory)
+            going = await run_turn(talk, model)
             for message in others:
                 if not going:
                     break
-                next_turn(talk, [_plain(message)], [])
-                going = await converse(talk, model)
+                next_turn(talk, [_message_row(message)], [])
+                going = await run_turn(talk, model)
             held += talk.replies
             state = memory.state()
         return state, held
 
 
-def _opened(request: Request, setting: str, memory: Memory) -> Request:
+def _open_request(request: Request, setting: str, memory: Memory) -> Request:
     layered = "core" in memory.state()
     notes = _NOTES.format(part="core" if layered else "notes", shown=memory.shown())
     system_text = f"{setting}\n\n{_KEEPING}{_LAYERS if layered else ''}\n\n{notes}"
@@ -157,9 +157,9 @@ def _one_system(messages: list[Message]) -> list[Message]:
     return [Message(role="system", content="\n\n".join(system_texts)), *rest]
 
 
-def _plain(message: Message) -> Any:
+def _message_row(message: Message) -> Any:
     return msgspec.to_builtins(message)
 
 
-def _tokens(replies: list[Reply]) -> int:
+def _output_tokens(replies: list[Reply]) -> int:
     return sum(reply.usage.output_tokens or 0 for reply in replies)

@@ -19,7 +19,7 @@ from newskills.graders.tau2.service import ToolService
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 GREETING = "Hi! How can I help you today?"
 STOP = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
@@ -84,7 +84,7 @@ class Tau2Solver:
         request = self._chat.request(sample)
         if request.messages is None:
             raise ConfigError("A conversation with a user needs ++inference.endpoint_type=chat.")
-        request.messages = _system(request.messages)
+        request.messages = _system_messages(request.messages)
         request.solver = {"tau2": msgspec.to_builtins(self._config), "task": sample.row["user_scenario"]}
         return request
 
@@ -92,7 +92,7 @@ class Tau2Solver:
         """Hold the conversation of the model with the user. Raises what the models raise, ConfigError where no model
         plays the user."""
         row, config = sample.row, self._config
-        user = _role(kit, config.user)
+        user = _role_model(kit, config.user)
         service = await asyncio.to_thread(start_service, row, config.data)
         talk = _TwoSidedConversation(
             service=service,
@@ -101,13 +101,13 @@ class Tau2Solver:
             record=[],
             replies=[],
         )
-        _begin(talk, (row.get("initial_state") or {}).get("message_history") or ())
+        _begin_conversation(talk, (row.get("initial_state") or {}).get("message_history") or ())
         side: Side = "user" if talk.record[-1]["role"] == "assistant" else "assistant"
         while not talk.ended:
             await self._turn(talk, side, kit.models[MAIN] if side == "assistant" else user)
             side = "user" if side == "assistant" else "assistant"
-        judged = await self._judge(row, talk, _role(kit, config.judge or config.user))
-        whole = joined(talk.replies) if talk.replies else Reply(text="")
+        judged = await self._judge(row, talk, _role_model(kit, config.judge or config.user))
+        whole = join_replies(talk.replies) if talk.replies else Reply(text="")
         last = next(
             (m["content"] for m in reversed(talk.record) if m["role"] == "assistant" and m.get("content")), ""
         )
@@ -123,7 +123,7 @@ class Tau2Solver:
 
     def _played(self, row: Row, service: ToolService) -> Request:
         request = self._side(self._config.user_prompt, row, service.tools("user") or None)
-        return msgspec.structs.replace(request, messages=_system(request.messages or []))
+        return msgspec.structs.replace(request, messages=_system_messages(request.messages or []))
 
     async def _turn(self, talk: _TwoSidedConversation, side: Side, model: Model) -> None:
         """Let one side speak; before that it may call functions."""
@@ -142,9 +142,9 @@ class Tau2Solver:
             called = read_calls(reply, sum(len(m.get("tool_calls") or ()) for m in talk.record))
             text = without_thinking(reply.text)
             if called:
-                _run(talk, side, text, called)
+                _run_calls(talk, side, text, called)
             else:
-                _say(talk, side, text)
+                _add_text(talk, side, text)
             if not talk.ended and talk.steps >= self._config.max_steps:
                 talk.ended = "max_steps"
             if not talk.ended and talk.errors >= self._config.max_errors:
@@ -168,12 +168,12 @@ class Tau2Solver:
         return verdicts
 
 
-def _system(messages: Sequence[Message]) -> list[Message]:
+def _system_messages(messages: Sequence[Message]) -> list[Message]:
     """Return a prompt as the instructions of a conversation that is yet to begin."""
     return [Message(role="system", content=message.content) for message in messages]
 
 
-def _role(kit: Kit, role: str) -> Model:
+def _role_model(kit: Kit, role: str) -> Model:
     if role not in kit.models:
         raise ConfigError(
             f"tau2-bench needs a second model that plays the user, but no model has the role '{role}'.",
@@ -182,14 +182,14 @@ def _role(kit: Kit, role: str) -> Model:
     return kit.models[role]
 
 
-def _begin(talk: _TwoSidedConversation, history: Sequence[Row]) -> None:
+def _begin_conversation(talk: _TwoSidedConversation, history: Sequence[Row]) -> None:
     """Let the agent greet, or go on from what the task says was said before."""
     if not history:
-        _say(talk, "assistant", GREETING)
+        _add_text(talk, "assistant", GREETING)
         return
     for message in history:
         if message["role"] in ("user", "assistant") and message.get("content"):
-            _say(talk, message["role"], message["content"])
+            _add_text(talk, message["role"], message["content"])
         elif message["role"] == "assistant":
             made = [
                 ToolCall(id=call["id"], name=call["name"], arguments=call["arguments"])
@@ -198,20 +198,22 @@ def _begin(talk: _TwoSidedConversation, history: Sequence[Row]) -> None:
             results = [
                 m["content"] for m in history if m["role"] == "tool" and m["id"] in {call.id for call in made}
             ]
-            talk.agent = _called(talk.agent, "", made, results)
+            talk.agent = _append_calls(talk.agent, "", made, results)
 
 
-def _say(talk: _TwoSidedConversation, side: Side, text: str) -> None:
+def _add_text(talk: _TwoSidedConversation, side: Side, text: str) -> None:
     """Add a text for both sides; each sees its own words as the assistant's."""
     talk.record.append({"role": side, "content": text})
     if side == "user" and any(word in text for word in STOP):
         talk.ended = ENDED
         return
-    talk.agent = _with(talk.agent, [Message(role=side, content=text)])
-    talk.user = _with(talk.user, [Message(role="assistant" if side == "user" else "user", content=text)])
+    talk.agent = _append_messages(talk.agent, [Message(role=side, content=text)])
+    talk.user = _append_messages(
+        talk.user, [Message(role="assistant" if side == "user" else "user", content=text)]
+    )
 
 
-def _run(talk: _TwoSidedConversation, side: Side, text: str, called: Sequence[ToolCall]) -> None:
+def _run_calls(talk: _TwoSidedConversation, side: Side, text: str, called: Sequence[ToolCall]) -> None:
     """Run calls; only the caller sees them and their results."""
     results = []
     for call in called:
@@ -222,31 +224,31 @@ def _run(talk: _TwoSidedConversation, side: Side, text: str, called: Sequence[To
         talk.errors += output.startswith("Error: ")
         results.append(output)
     talk.steps += len(called)
-    rows = [{"id": call.id, "name": call.name, "arguments": _arguments(call)} for call in called]
+    rows = [{"id": call.id, "name": call.name, "arguments": _call_arguments(call)} for call in called]
     talk.record.append({"role": side, "content": text or None, "tool_calls": rows})
     talk.record += [
         {"role": "tool", "id": call.id, "content": output} for call, output in zip(called, results, strict=True)
     ]
     if side == "assistant":
-        talk.agent = _called(talk.agent, text, called, results)
+        talk.agent = _append_calls(talk.agent, text, called, results)
     else:
-        talk.user = _called(talk.user, text, called, results)
+        talk.user = _append_calls(talk.user, text, called, results)
 
 
-def _called(request: Request, text: str, called: Sequence[ToolCall], results: Sequence[str]) -> Request:
+def _append_calls(request: Request, text: str, called: Sequence[ToolCall], results: Sequence[str]) -> Request:
     message = Message(role="assistant", content=text, tool_calls=[call.row() for call in called])
     tool_messages = [
         Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
         for call, result in zip(called, results, strict=True)
     ]
-    return _with(request, [message, *tool_messages])
+    return _append_messages(request, [message, *tool_messages])
 
 
-def _with(request: Request, messages: list[Message]) -> Request:
+def _append_messages(request: Request, messages: list[Message]) -> Request:
     return msgspec.structs.replace(request, messages=[*(request.messages or []), *messages])
 
 
-def _arguments(call: ToolCall) -> Any:
+def _call_arguments(call: ToolCall) -> Any:
     if call.problem:
         return call.raw_arguments
     return call.arguments

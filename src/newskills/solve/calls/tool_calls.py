@@ -47,7 +47,7 @@ def read_calls(reply: Reply, before: int) -> list[ToolCall]:
     calls: list[ToolCall] = []
     taken: set[str] = set()
     for number, item in enumerate(reply.tool_calls or (), before):
-        call = _read(item)
+        call = _read_call(item)
         if not call.id or call.id in taken:
             call.id = f"call_{number}"
         taken.add(call.id)
@@ -55,7 +55,7 @@ def read_calls(reply: Reply, before: int) -> list[ToolCall]:
     return calls
 
 
-def _read(item: Any) -> ToolCall:
+def _read_call(item: Any) -> ToolCall:
     row = item if isinstance(item, dict) else {}
     function = row.get("function")
     function = function if isinstance(function, dict) else {}
@@ -67,23 +67,23 @@ def _read(item: Any) -> ToolCall:
         return call
     call.raw_arguments = arguments if isinstance(arguments, str) else ""
     if call.raw_arguments.strip():
-        call.arguments, call.problem = _parsed(call.raw_arguments)
+        call.arguments, call.problem = _parse_arguments(call.raw_arguments)
     if not call.name:
         call.problem = "the call names no tool"
     return call
 
 
-def _parsed(text: str) -> tuple[Row, str]:
+def _parse_arguments(text: str) -> tuple[Row, str]:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        return {}, f"the arguments are no valid JSON ({error}). They were: {_cut(text)}"
+        return {}, f"the arguments are no valid JSON ({error}). They were: {_shorten_text(text)}"
     if not isinstance(value, dict):
-        return {}, f"the arguments must be a JSON object. They were: {_cut(text)}"
+        return {}, f"the arguments must be a JSON object. They were: {_shorten_text(text)}"
     return value, ""
 
 
-def _cut(text: str) -> str:
+def _shorten_text(text: str) -> str:
     if len(text) <= SHOWN:
         return text
     return f"{text[:SHOWN]}…"

@@ -21,7 +21,7 @@ from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ChatSolver, ask_next
 from newskills.solve.dialogue import count_tokens, generated_tokens, with_budget
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 LIMIT_REACHED = "tool_call_limit_reached"
 UNLIMITED = 1000
@@ -100,8 +100,8 @@ class ToolSolver:
         try:
             await self._converse(talk, kit.models[MAIN], kit.tools)
         finally:
-            metrics = await _release(kit.tools, talk.request_id)
-        whole = joined(talk.replies)
+            metrics = await _release_state(kit.tools, talk.request_id)
+        whole = join_replies(talk.replies)
         whole.finish_reason = talk.finish_reason or whole.finish_reason
         texts = [self._chat.text(reply) for reply in talk.replies]
         text = join_turns([text for text in texts if text], "\n")
@@ -221,7 +221,7 @@ def _stored_reply(text: str, reply: Reply, calls: Sequence[ToolCall]) -> Row:
     return row | ({"tool_calls": [call.row() for call in calls]} if calls else {})
 
 
-async def _release(tools: Toolbox, request_id: str) -> Row:
+async def _release_state(tools: Toolbox, request_id: str) -> Row:
     """Give up the request's state, and return what was measured. Trouble with giving up state takes nothing from an
     answer that is there."""
     with contextlib.suppress(NewskillsError):

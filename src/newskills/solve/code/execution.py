@@ -18,8 +18,8 @@ from newskills.prompts.code_tags import CodeTags
 from newskills.solve.chat import MAIN, ChatSolver, ask_next, with_stop
 from newskills.solve.code.config import CodeExecution
 from newskills.solve.code.sessions import CodeSession
-from newskills.solve.dialogue import continued, count_tokens, generated_tokens, lead, with_budget
-from newskills.solve.replies import joined, stopped_on_repetition
+from newskills.solve.dialogue import continued, count_tokens, generated_tokens, lead_text, with_budget
+from newskills.solve.replies import join_replies, stopped_on_repetition
 
 STATED = "total_code_executions"
 """Field by which a prompt tells the model how often it may run code."""
@@ -83,7 +83,7 @@ class CodeExecutionSolver:
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Let the model answer with code that is run in a session. Raises what the model raises, and SandboxError."""
-        async with CodeSession(kit, _template(self._options.execution)) as session:
+        async with CodeSession(kit, _empty_execution(self._options.execution)) as session:
             answer = await self._answer(request, kit.models[MAIN], session, self._limit(sample))
         attempt = await self._chat.attempt(sample, request, answer.reply, answer.text)
         attempt.fields |= session.fields(answer.rounds)
@@ -102,7 +102,7 @@ class CodeExecutionSolver:
             if reply is None:
                 cut = True  # what was said and shown has filled the model's context
                 break
-            text, code = self._read(reply, lead(turn_request))
+            text, code = self._read(reply, lead_text(turn_request))
             if pieces and request.messages is not None:
                 pieces = [join_turns(["".join(pieces), text])]
             else:
@@ -117,7 +117,7 @@ class CodeExecutionSolver:
                 cut = True
                 break
             turn_request = following
-        whole = joined(replies)
+        whole = join_replies(replies)
         if cut:
             whole.finish_reason = "length"
         return _CodeAnswer(whole, "".join(pieces), session.executions, any(map(stopped_on_repetition, replies)))
@@ -168,7 +168,7 @@ class CodeExecutionSolver:
         return low + int.from_bytes(digest, "big") % (high - low + 1)
 
 
-def _template(execution: CodeExecution) -> Execution:
+def _empty_execution(execution: CodeExecution) -> Execution:
     """Return an execution of no code yet."""
     return Execution(
         code="",

@@ -72,11 +72,11 @@ class ChatHarness(Harness[ChatHarnessConfig]):  # type: ignore[misc]
                 if not message.get("tool_calls"):
                     return ProgramResult(0, "", "")
                 for call in message["tool_calls"]:
-                    content = await _called(servers, dispatch, call["function"])
+                    content = await _call_tool(servers, dispatch, call["function"])
                     messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})
 
 
-async def _called(servers: Any, dispatch: Row, function: Row) -> Any:
+async def _call_tool(servers: Any, dispatch: Row, function: Row) -> Any:
     """Call the tool, and return what it gives back; mistakes of the model are told to it."""
     name = function["name"]
     if name not in dispatch:

@@ -31,7 +31,7 @@ from newskills.solve.interactive.gym_program import gym_server
 from newskills.solve.interactive.gym_session import TASK, GymSession
 from newskills.solve.interactive.shared import SharedContext
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 CONNECTIONS = 1024
 AGGREGATION = 600.0
@@ -82,7 +82,7 @@ class GymSolver:
         if not verdicts:
             return {}, {}
         environment = next(record["environment"] for records in seeds for record in records)
-        async with _connected(environment) as client:
+        async with _connect_client(environment) as client:
             figures = await GymSession(client, {}, AGGREGATION).aggregate(verdicts)
         return figures, figures.get("key_metrics") or {}
 
@@ -108,7 +108,7 @@ class GymSolver:
         began = time.monotonic()
         address, row = str(sample.row["environment"]), sample.row["gym_row"]
         shared = self._shared.setdefault(
-            address, SharedContext(lambda: _connected(address), keep=not is_address(address))
+            address, SharedContext(lambda: _connect_client(address), keep=not is_address(address))
         )
         episode = _GymEpisode(
             name=sample.id, program=read_task(row, f"Row {sample.id}"), asked=request, replies=[], output=[]
@@ -121,7 +121,7 @@ class GymSolver:
             verdict = await session.verify(episode.response)
         if verdict.masked:
             raise EnvironmentFailedError(f"{address} says that this sample does not count: {verdict.masked}.")
-        whole = joined(episode.replies)
+        whole = join_replies(episode.replies)
         whole.finish_reason = "length" if episode.ended in ("context", "turns") else whole.finish_reason
         attempt = await self._chat.attempt(sample, request, whole, self._chat.text(episode.replies[-1]))
         attempt.fields |= {
@@ -149,7 +149,7 @@ class GymSolver:
             episode.ended = "completed"
         else:
             for call in calls:
-                episode.show(call, await _result(session, call, episode.program))
+                episode.show(call, await _call_result(session, call, episode.program))
             if len(episode.replies) >= self._config.max_turns:
                 episode.ended = "turns"
 
@@ -216,7 +216,7 @@ def read_task(row: Row, where: str) -> ProgramRequest:
         raise DataError(f"{where}: {TASK}: {problem.message}") from problem
 
 
-async def _result(session: GymSession, call: ToolCall, program: ProgramRequest) -> str:
+async def _call_result(session: GymSession, call: ToolCall, program: ProgramRequest) -> str:
     """Return the answer to a call, in the words of Gym's own agent where the model made a mistake."""
     try:
         arguments = json.loads(call.raw_arguments)
@@ -228,10 +228,10 @@ async def _result(session: GymSession, call: ToolCall, program: ProgramRequest) 
 
 
 @asynccontextmanager
-async def _connected(environment: str) -> AsyncIterator[HttpClient]:
+async def _connect_client(environment: str) -> AsyncIterator[HttpClient]:
     """Yield a client of the server at an address; one that is started where it is the name of a configuration."""
     if not is_address(environment):
-        async with gym_server(environment, os.environ) as address, _connected(address) as client:
+        async with gym_server(environment, os.environ) as address, _connect_client(address) as client:
             yield client
         return
     client = HttpClient(environment, limit=CONNECTIONS, proxy=proxy_for(environment, os.environ))

@@ -171,7 +171,7 @@ async def gym_server(name: str, environ: Mapping[str, str]) -> AsyncIterator[str
     entry = installation.file(f"{own_folder}/{own.get('entrypoint', 'app.py')}")
     if entry is None:
         raise ConfigError(f"{own_folder} of NeMo Gym has no {own.get('entrypoint', 'app.py')}.")
-    python = _python(installation, configuration)
+    python = _server_python(installation, configuration)
     env = {
         **environ,
         "NEMO_GYM_CONFIG_PATH": configuration.instance,
@@ -198,7 +198,7 @@ async def gym_server(name: str, environ: Mapping[str, str]) -> AsyncIterator[str
                 process.kill()
 
 
-def _python(installation: GymInstallation, configuration: GymConfiguration) -> Path:
+def _server_python(installation: GymInstallation, configuration: GymConfiguration) -> Path:
     """Return the Python of the server's own environment, which Gym makes for it; without one, Gym's."""
     below = Path("resources_servers", configuration.kind, ".venv/bin/python")
     places = [Path(str(configuration.settings.get("uv_venv_dir") or ".")), *installation.places]

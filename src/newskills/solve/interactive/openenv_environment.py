@@ -34,7 +34,7 @@ from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.interactive.shared import reward_of
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 PACKAGE = "openenv"
 INSTALL = "Install it: pip install 'newskills[openenv]'."
@@ -111,14 +111,14 @@ class OpenEnvSolver:
         self.check()
         began = time.monotonic()
         address = str(sample.row["environment"]).rstrip("/")
-        async with self._gate, _connected(address, self._config.step_timeout) as client:
+        async with self._gate, _open_session(address, self._config.step_timeout) as client:
             schema = await _action_schema(client, address)
             result = await client.reset(**sample.row["reset"])
-            opening = self._begun(sample, _shown(schema), _observed(result))
+            opening = self._begun(sample, _format_row(schema), _format_observation(result))
             episode = _Episode(conversation=list(opening.messages or ()), replies=[], steps=[])
             while not episode.ended:
                 await self._turn(episode, opening, kit.models[MAIN], client, schema)
-        whole = joined(episode.replies)
+        whole = join_replies(episode.replies)
         last = episode.replies[-1]
         whole.finish_reason = "length" if episode.ended in ("context", "turns") else last.finish_reason
         attempt = await self._chat.attempt(sample, request, whole, last.text)
@@ -156,7 +156,7 @@ class OpenEnvSolver:
         if isinstance(action, str):
             problem = action
         else:
-            result, problem = await _step(client, action)
+            result, problem = await _take_step(client, action)
             reward = result.reward if result else None
             episode.steps.append({"turn": len(episode.replies) - 1, "action": action, "reward": reward})
         if result is not None:
@@ -164,7 +164,7 @@ class OpenEnvSolver:
             if result.done:
                 episode.ended = "done"
                 return
-        feedback = _observed(result) if result is not None else f"Error: {problem}"
+        feedback = _format_observation(result) if result is not None else f"Error: {problem}"
         episode.conversation.append(Message(role="user", content=feedback))
         if self._invalid(episode) >= self._config.max_invalid:
             episode.ended = "no_action"
@@ -205,7 +205,7 @@ def parse_action(text: str, schema: Row) -> Row | str:
 
 
 @asynccontextmanager
-async def _connected(address: str, timeout: float) -> AsyncIterator[Any]:
+async def _open_session(address: str, timeout: float) -> AsyncIterator[Any]:
     """Open a session on the server. Raises EnvironmentFailedError."""
     from openenv.core.generic_client import GenericEnvClient
 
@@ -254,7 +254,7 @@ async def _action_schema(client: Any, address: str) -> Row:
     }
 
 
-async def _step(client: Any, action: Row) -> tuple[Any, str]:
+async def _take_step(client: Any, action: Row) -> tuple[Any, str]:
     """Return the result, or what the server says against the action. Raises RuntimeError where the server failed."""
     try:
         return await client.step(action), ""
@@ -264,11 +264,11 @@ async def _step(client: Any, action: Row) -> tuple[Any, str]:
         return None, str(error)
 
 
-def _observed(result: Any) -> str:
-    return _shown({"observation": result.observation})
+def _format_observation(result: Any) -> str:
+    return _format_row({"observation": result.observation})
 
 
-def _shown(value: Row) -> str:
+def _format_row(value: Row) -> str:
     text = msgspec.json.encode(value).decode()
     if len(text) <= SHORTENED:
         return text

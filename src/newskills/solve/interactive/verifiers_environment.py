@@ -25,7 +25,7 @@ from newskills.gateway.tasks import GatewayTask
 from newskills.solve.chat import MAIN
 from newskills.solve.interactive.shared import SharedContext, reward_of
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 PACKAGE = "verifiers"
 INSTALL = "Install it: pip install 'newskills[verifiers]'."
@@ -101,7 +101,11 @@ class VerifiersSolver:
     @asynccontextmanager
     async def _serving(self, row: Row) -> AsyncIterator[_ServedEnvironment]:
         environment = await asyncio.to_thread(
-            load, row["environment"], row.get("taskset") or {}, self._config.settings, self._config.max_turns
+            load_environment,
+            row["environment"],
+            row.get("taskset") or {},
+            self._config.settings,
+            self._config.max_turns,
         )
         async with RunGateway() as endpoint, environment.serving():
             yield _ServedEnvironment(environment, endpoint)
@@ -113,10 +117,10 @@ class VerifiersSolver:
         if not episode.ok and not cut:
             if session.failure is not None:
                 raise session.failure
-            raise _failed(sample, episode)
+            raise _failure_error(sample, episode)
         if not session.replies:
             raise EnvironmentFailedError(f"Environment {sample.row['environment']} asked the model nothing.")
-        whole: Reply = joined(session.replies)
+        whole: Reply = join_replies(session.replies)
         last = session.replies[-1]
         whole.finish_reason = "length" if cut else last.finish_reason
         attempt = await self._chat.attempt(sample, request, whole, last.text)
@@ -133,7 +137,7 @@ class VerifiersSolver:
             },
             "exit_status": "context" if cut else first.stop_condition or "completed",
             "num_turns": sum(trace.num_turns for trace in traces),
-            "conversation": _conversation(first),
+            "conversation": _trace_messages(first),
         }
         return attempt
 
@@ -168,7 +172,7 @@ def require_package() -> None:
         raise ConfigError(f"The package {PACKAGE} is not installed.", hint=INSTALL)
 
 
-def load(name: str, taskset: Row, settings: Row, max_turns: int) -> Any:
+def load_environment(name: str, taskset: Row, settings: Row, max_turns: int) -> Any:
     """Return the environment of an installed package (its `Env`). Raises ConfigError."""
     require_package()
     from newskills.solve.interactive import chat_harness
@@ -211,13 +215,13 @@ def _refuse_code_here(environment: Any, name: str) -> None:
             )
 
 
-def _failed(sample: Sample, episode: Any) -> EnvironmentFailedError:
+def _failure_error(sample: Sample, episode: Any) -> EnvironmentFailedError:
     errors = [*episode.errors, *(error for trace in episode.traces for error in trace.errors)]
     why = f"{errors[-1].type}: {errors[-1].message}" if errors else "it did not say why"
     return EnvironmentFailedError(f"Environment {sample.row['environment']} failed: {why[:2000]}")
 
 
-def _conversation(trace: Any) -> list[Row]:
+def _trace_messages(trace: Any) -> list[Row]:
     from verifiers.v1.dialects.chat import message_to_wire
 
     return [message_to_wire(message) for message in trace.messages]

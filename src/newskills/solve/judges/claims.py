@@ -22,7 +22,7 @@ from newskills.base.records import Attempt, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.judges.judge import ASKED, PREFIX, JudgeSolver
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 CLAIMS = "claims"
 SUPPORTED, NOT_SUPPORTED, IRRELEVANT = "supported", "not_supported", "irrelevant"
@@ -98,7 +98,7 @@ class ClaimsJudgeSolver(JudgeSolver):
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 await kit.tools.release(look.request_id)
-        attempt = await self._chat.attempt(sample, request, joined(replies), claims_text(rated))
+        attempt = await self._chat.attempt(sample, request, join_replies(replies), claims_text(rated))
         fields = {self._key: attempt.fields[self._key], CLAIMS: rated, **self._stamp}
         fields |= {f"{PREFIX}{k.lstrip('_')}": v for k, v in attempt.fields.items() if k != self._key}
         attempt.fields = {**fields, ASKED: request.key()}

@@ -17,7 +17,7 @@ from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 SIMILAR = "similar_items"
 CONTAMINATED = "contaminated"
@@ -64,17 +64,17 @@ class ContaminationSolver:
         verdicts: list[bool | None] = []
         for first, second in self._pairs(sample):
             replies.append(await ask(kit.models[MAIN], self._question(sample, first, second)))
-            verdicts.append(same(replies[-1].text))
+            verdicts.append(read_same_verdict(replies[-1].text))
             if verdicts[-1]:
                 break
-        fields: Row = {"all_generations": [reply.text for reply in replies], CONTAMINATED: _any(verdicts)}
+        fields: Row = {"all_generations": [reply.text for reply in replies], CONTAMINATED: _any_verdict(verdicts)}
         if fields[CONTAMINATED] is None:
             fields |= {"outcome": "unscored", "outcome_cause": "judge"}
         if not replies:
             return Attempt(
                 sample_id=sample.id, key=request.key(), fields={self._chat.generation_key: "", **fields}
             )
-        attempt = await self._chat.attempt(sample, request, joined(replies), self._chat.text(replies[-1]))
+        attempt = await self._chat.attempt(sample, request, join_replies(replies), self._chat.text(replies[-1]))
         attempt.fields |= fields
         return attempt
 
@@ -99,10 +99,10 @@ class ContaminationSolver:
         return self._chat.request(replace(sample, row={**sample.row, "problem1": first, "problem2": second}))
 
 
-def same(text: str) -> bool | None:
+def read_same_verdict(text: str) -> bool | None:
     """Return the verdict: the only one of True and False that the reply has, or the one in its last line.
 
-    >>> same("They differ in one number.\\n**False**")
+    >>> read_same_verdict("They differ in one number.\\n**False**")
     False
     """
     answer = without_thinking(text)
@@ -113,7 +113,7 @@ def same(text: str) -> bool | None:
     return None
 
 
-def _any(verdicts: list[bool | None]) -> bool | None:
+def _any_verdict(verdicts: list[bool | None]) -> bool | None:
     if any(verdicts):
         return True
     if None in verdicts:

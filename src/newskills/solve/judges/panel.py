@@ -154,7 +154,7 @@ def _read_yes_or_no(text: object, letters: Letters) -> str | None:
     return "No"
 
 
-def _most(verdicts: Sequence[str]) -> str | None:
+def _majority_verdict(verdicts: Sequence[str]) -> str | None:
     """Return what most say; None where two verdicts are as frequent."""
     ranked = Counter(verdicts).most_common(2)
     if len(ranked) == 2 and ranked[0][1] == ranked[1][1]:
@@ -195,8 +195,8 @@ def _written_letter(verdict: str, letters: Letters, texts: Sequence[object]) -> 
 
 
 FORMS: Mapping[VerdictForm, _Form] = {
-    "yes_or_no": _Form(_read_yes_or_no, _most, _written_yes_or_no),
-    "letter": _Form(parse_verdict, _most, _written_letter),
+    "yes_or_no": _Form(_read_yes_or_no, _majority_verdict, _written_yes_or_no),
+    "letter": _Form(parse_verdict, _majority_verdict, _written_letter),
     "game": _Form(_read_game, _median_game, lambda verdict, letters, texts: f"[[{verdict}]]"),
     "mark": _Form(
         lambda text, letters: read_mark(text),

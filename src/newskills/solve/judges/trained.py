@@ -39,7 +39,7 @@ class CometSolver(MeasureSolver):
     """A translation (`predicted_answer`, or the whole reply), its `source`, and its `reference`."""
 
     def fields(self, row: Row) -> Row:
-        return {"src": _field(row, _SOURCES), "mt": answer_text(row), "ref": _field(row, _REFERENCES)}
+        return {"src": _row_text(row, _SOURCES), "mt": answer_text(row), "ref": _row_text(row, _REFERENCES)}
 
 
 class NearestOptionSolver(MeasureSolver):
@@ -50,7 +50,7 @@ class NearestOptionSolver(MeasureSolver):
         options = [str(row[letter]) for letter in ascii_uppercase if letter in row]
         if len(options) < 2:
             raise DataError(f"Record {row.get('id')} has no options A, B, … to compare its answer with.")
-        return {"answer": _text(row), "options": options}
+        return {"answer": _reply_text(row), "options": options}
 
 
 class StepSolver(MeasureSolver):
@@ -98,14 +98,14 @@ def answer_text(row: Row) -> str:
     """Return the answer that a rule has found, or the whole reply."""
     if "predicted_answer" in row:
         return str(row["predicted_answer"] or "")
-    return _text(row)
+    return _reply_text(row)
 
 
-def _text(row: Row) -> str:
+def _reply_text(row: Row) -> str:
     return without_thinking(str(row.get("generation") or ""))
 
 
-def _field(row: Row, names: tuple[str, ...]) -> str:
+def _row_text(row: Row, names: tuple[str, ...]) -> str:
     for name in names:
         if isinstance(row.get(name), str):
             return str(row[name])

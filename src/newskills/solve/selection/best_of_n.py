@@ -15,20 +15,20 @@ from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import total
+from newskills.solve.replies import sum_counts
 from newskills.solve.selection.candidates import (
     OWN_COUNTS,
     SUMMED,
     Candidate,
     all_of,
-    gather,
+    gather_candidates,
     seeds_of,
     visible_part,
     with_seed,
 )
 from newskills.solve.selection.comparing import last_match, problem_of
 from newskills.solve.selection.config import BestOfNConfig
-from newskills.solve.selection.selecting import times
+from newskills.solve.selection.selecting import selection_times
 
 REWARD = "reward"
 """Role of the model that scores."""
@@ -87,7 +87,9 @@ class BestOfNSolver:
                 "++models.reward.base_url=…",
             )
         seeds = seeds_of(request.inference.random_seed, self._config.samples)
-        gathered = await gather(self._base, sample, [with_seed(request, seed) for seed in seeds], kit, self._made)
+        gathered = await gather_candidates(
+            self._base, sample, [with_seed(request, seed) for seed in seeds], kit, self._made
+        )
         problem = problem_of(sample.row, request)
         scored = [candidate for candidate in gathered.candidates if candidate.text]
         replies = await all_of(
@@ -143,11 +145,11 @@ class BestOfNSolver:
             "num_generated_tokens": [reply.usage.output_tokens for reply in replies],
             "num_input_tokens": [reply.usage.input_tokens for reply in replies],
         }
-        counts = {name: total([*(fields.get(name) for fields in own), *usage[name]]) for name in SUMMED}
+        counts = {name: sum_counts([*(fields.get(name) for fields in own), *usage[name]]) for name in SUMMED}
         if replies:
-            counts["score_num_generated_tokens"] = total(usage["num_generated_tokens"])
+            counts["score_num_generated_tokens"] = sum_counts(usage["num_generated_tokens"])
         return {
             **{name: value for name, value in best.fields.items() if name not in OWN_COUNTS},
             **{name: count for name, count in counts.items() if count is not None},
-            **times(own, replies),
+            **selection_times(own, replies),
         }

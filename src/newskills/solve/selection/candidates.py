@@ -83,7 +83,7 @@ def visible_part(text: str, end: str, *, cut: bool) -> str:
     return str(split_reasoning(text, "text", end)["text"])
 
 
-async def gather(
+async def gather_candidates(
     solver: Solver,
     sample: Sample,
     requests: Sequence[Request],
@@ -96,7 +96,7 @@ async def gather(
 
     Raises the first failure where all have failed, and what is no NewskillsError.
     """
-    tasks = [asyncio.ensure_future(_attempt(solver, sample, request, kit)) for request in requests]
+    tasks = [asyncio.ensure_future(_solve_or_error(solver, sample, request, kit)) for request in requests]
     numbers = {task: number for number, task in enumerate(tasks)}
     candidates: list[Candidate] = []
     errors: list[NewskillsError] = []
@@ -111,7 +111,7 @@ async def gather(
                 else:
                     candidates.append(made(numbers[task], outcome))
     finally:
-        await _ended(waiting)
+        await _cancel_tasks(waiting)
     if errors and not candidates:
         raise errors[0]
     candidates.sort(key=lambda candidate: candidate.number)
@@ -124,18 +124,18 @@ async def all_of(tasks: Sequence[asyncio.Future[T]]) -> list[T]:
     try:
         return await asyncio.gather(*tasks)
     except BaseException:
-        await _ended(tasks)
+        await _cancel_tasks(tasks)
         raise
 
 
-async def _attempt(solver: Solver, sample: Sample, request: Request, kit: Kit) -> Attempt | NewskillsError:
+async def _solve_or_error(solver: Solver, sample: Sample, request: Request, kit: Kit) -> Attempt | NewskillsError:
     try:
         return await solver.solve(sample, request, kit)
     except NewskillsError as error:
         return error
 
 
-async def _ended(tasks: Collection[asyncio.Future[Any]]) -> None:
+async def _cancel_tasks(tasks: Collection[asyncio.Future[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -59,7 +59,7 @@ class Comparer:
         does not have."""
         more = {
             "problem": problem,
-            "solutions": listed(solutions),
+            "solutions": numbered_solutions(solutions),
             "num_solutions": len(solutions),
             "max_idx": len(solutions) - 1,
         }
@@ -73,7 +73,7 @@ class Comparer:
         return ComparisonReply(text=str(attempt.fields[self.chat.generation_key]), reply=reply)
 
 
-def listed(solutions: Sequence[str]) -> str:
+def numbered_solutions(solutions: Sequence[str]) -> str:
     """Return the solutions as a prompt shows them, numbered from 0."""
     return "\n\n".join(f"Solution {number}:\n{solution}" for number, solution in enumerate(solutions))
 
@@ -100,7 +100,7 @@ def last_match(regex: str, text: str) -> str | None:
     return last
 
 
-def chosen(regex: str, text: str, count: int) -> int | None:
+def chosen_number(regex: str, text: str, count: int) -> int | None:
     """Return the number of the chosen one of `count` solutions; None where the last match names none of them."""
     choice_text = (last_match(regex, text) or "").strip()
     if not choice_text.isdecimal() or len(choice_text) > _DIGITS:
@@ -110,10 +110,10 @@ def chosen(regex: str, text: str, count: int) -> int | None:
     return None
 
 
-def windows(items: Sequence[T], size: int) -> list[list[T]]:
+def even_groups(items: Sequence[T], size: int) -> list[list[T]]:
     """Group `items` in order, in as few groups of at most `size` as will do; their sizes differ by one at most.
 
-    >>> windows("abcdefghi", 8)
+    >>> even_groups("abcdefghi", 8)
     [['a', 'b', 'c', 'd', 'e'], ['f', 'g', 'h', 'i']]
     """
     groups = -(-len(items) // size)
@@ -122,7 +122,7 @@ def windows(items: Sequence[T], size: int) -> list[list[T]]:
     return [list(items[begin:end]) for begin, end in itertools.pairwise(ends)]
 
 
-def comparable(candidates: Sequence[Candidate], settings: Selection) -> list[Candidate]:
+def comparable_candidates(candidates: Sequence[Candidate], settings: Selection) -> list[Candidate]:
     """Return the candidates that are shown: not too long, and with a text."""
     cap = settings.solution_length_cap
     return [

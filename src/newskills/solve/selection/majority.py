@@ -14,19 +14,19 @@ from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.graders.voting.values import same_answer
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import total
+from newskills.solve.replies import sum_counts
 from newskills.solve.selection.candidates import (
     OWN_COUNTS,
     SUMMED,
     Candidate,
     CandidateSet,
-    gather,
+    gather_candidates,
     seeds_of,
     visible_part,
     with_seed,
 )
 from newskills.solve.selection.config import VoteConfig
-from newskills.solve.selection.selecting import times
+from newskills.solve.selection.selecting import selection_times
 from newskills.solve.selection.votes import classes_of
 
 _LOGPROBS = ("tokens", "logprobs", "top_logprobs")
@@ -59,7 +59,7 @@ class VotingSolver:
         """Draw answers, and elect one of them. Raises what the model raises, where no answer at all was to be had."""
         seeds = seeds_of(request.inference.random_seed, self._config.samples)
         seeded = [with_seed(request, seed) for seed in seeds]
-        gathered = await gather(self._base, sample, seeded, kit, self._made, enough=self._enough)
+        gathered = await gather_candidates(self._base, sample, seeded, kit, self._made, enough=self._enough)
         return Attempt(sample_id=sample.id, key=request.key(), fields=self._elected(gathered))
 
     @abstractmethod
@@ -90,12 +90,14 @@ class VotingSolver:
         winner = max((candidates[n] for n in members), key=lambda candidate: len(candidate.text))
         drawn: list[Mapping[str, int]] = [candidate.fields for candidate in candidates]
         counts = {
-            name: count for name in SUMMED if (count := total([fields.get(name) for fields in drawn])) is not None
+            name: count
+            for name in SUMMED
+            if (count := sum_counts([fields.get(name) for fields in drawn])) is not None
         }
         return {
             **self.kept(winner.fields),
             **counts,
-            **times([candidate.fields for candidate in candidates], []),
+            **selection_times([candidate.fields for candidate in candidates], []),
             "predicted_answer": winner.answer if answer is not None else None,
             "votes": ranked,
             "num_votes": sum(map(len, classes.values())),

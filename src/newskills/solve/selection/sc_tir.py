@@ -25,9 +25,9 @@ from newskills.solve.chat import MAIN, ask, with_stop
 from newskills.solve.code.sessions import CodeSession
 from newskills.solve.dialogue import continued
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 from newskills.solve.selection.candidates import all_of, seeds_of, with_seed
-from newskills.solve.selection.votes import Votes, majority, same_text
+from newskills.solve.selection.votes import Votes, elect_majority, same_text
 from newskills_math.normalise import tidy_answer
 from newskills_math.values.exact import plain_number
 
@@ -141,12 +141,12 @@ class ScTirSolver:
             ]
         )
         same = same_text if self._config.integers else same_answer
-        votes = majority([candidate.answer for candidate in candidates], same)
+        votes = elect_majority([candidate.answer for candidate in candidates], same)
         winner = candidates[votes.winner] if votes.winner is not None else PartialCandidate()
         replies = [reply for candidate in candidates for reply in candidate.replies]
         reply = msgspec.structs.replace(
-            joined(winner.replies) if winner.replies else Reply(text=""),
-            usage=joined(replies).usage,
+            join_replies(winner.replies) if winner.replies else Reply(text=""),
+            usage=join_replies(replies).usage,
             started=min(reply.started for reply in replies),
             ended=max(reply.ended for reply in replies),
         )
@@ -256,7 +256,7 @@ class ScTirSolver:
                     "answer": candidate.answer,
                     "rounds": len(candidate.replies),
                     "num_code_executions": session.executions,
-                    "num_generated_tokens": joined(candidate.replies).usage.output_tokens,
+                    "num_generated_tokens": join_replies(candidate.replies).usage.output_tokens,
                 }
                 for candidate, session in zip(candidates, sessions, strict=True)
             ],

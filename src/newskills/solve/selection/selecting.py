@@ -18,13 +18,13 @@ from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.voting.values import same_answer
 from newskills.solve.chat import MAIN
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import total
+from newskills.solve.replies import sum_counts
 from newskills.solve.selection.candidates import (
     OWN_COUNTS,
     Candidate,
     CandidateSet,
     all_of,
-    gather,
+    gather_candidates,
     seeds_of,
     visible_part,
     with_seed,
@@ -32,14 +32,14 @@ from newskills.solve.selection.candidates import (
 from newskills.solve.selection.comparing import (
     Comparer,
     ComparisonReply,
-    chosen,
-    comparable,
+    chosen_number,
+    comparable_candidates,
+    even_groups,
     last_match,
     problem_of,
-    windows,
 )
 from newskills.solve.selection.config import Selection
-from newskills.solve.selection.votes import Votes, majority
+from newskills.solve.selection.votes import Votes, elect_majority
 
 _TIMES = ("generation_start_time", "generation_end_time", "generation_time")
 
@@ -93,7 +93,7 @@ class OnlineSource:
         """Draw solutions of the row. Raises what the model raises, where no solution at all was to be had."""
         seeds = seeds_of(request.inference.random_seed, self._samples)
         seeded = [with_seed(request, seed) for seed in seeds]
-        return await gather(self._solver, sample, seeded, kit, self._made)
+        return await gather_candidates(self._solver, sample, seeded, kit, self._made)
 
     def _made(self, number: int, attempt: Attempt) -> Candidate:
         fields = attempt.fields
@@ -134,7 +134,7 @@ class SelectingSolver:
         """Let the model compare solutions in several draws. Raises what the model raises, and DataError where there are
         no solutions."""
         gathered = await self._source.candidates(sample, request, kit)
-        pool = comparable(gathered.candidates, self._design.settings)
+        pool = comparable_candidates(gathered.candidates, self._design.settings)
         draws = range(self._design.repeats)
         picks = await all_of(
             [
@@ -142,12 +142,12 @@ class SelectingSolver:
                 for n in draws
             ]
         )
-        votes = majority([pick.answer if pick.valid else None for pick in picks], same_answer)
+        votes = elect_majority([pick.answer if pick.valid else None for pick in picks], same_answer)
         first_valid = next((number for number, pick in enumerate(picks) if pick.valid), 0)
         winner = picks[first_valid if votes.winner is None else votes.winner]
         fields = self._fields(winner, picks, gathered, [candidate.text for candidate in pool])
         if len(picks) > 1:
-            fields |= _voted(votes, winner, picks)
+            fields |= _vote_fields(votes, winner, picks)
         return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
 
     async def _pick(
@@ -158,8 +158,8 @@ class SelectingSolver:
         order = draw.sample(pool, len(pool))
         if not order:
             raise DataError(f"Record {sample.id}: there are no solutions to choose from.")
-        if not comparable(order, self._design.settings):
-            return _of(order[0], valid=False)
+        if not comparable_candidates(order, self._design.settings):
+            return _draw_result(order[0], valid=False)
         question = _Draw(sample, problem_of(sample.row, request), kit, seed)
         if self._design.mode == "gensynthesis":
             return await self._synthesis(question, order[: self._design.window_size], draw)
@@ -171,7 +171,7 @@ class SelectingSolver:
         comparisons: list[ComparisonReply] = []
         valid = True
         while len(order) > 1:
-            groups = windows(order, self._design.window_size)
+            groups = even_groups(order, self._design.window_size)
             lots = [draw.randrange(len(group)) for group in groups]
             outcomes = await all_of([asyncio.ensure_future(self._compare(question, group)) for group in groups])
             order = []
@@ -180,10 +180,10 @@ class SelectingSolver:
                     order += group
                     continue
                 comparisons.append(comparison)
-                index = chosen(self._design.regex, comparison.text, len(group))
+                index = chosen_number(self._design.regex, comparison.text, len(group))
                 valid = index is not None
                 order.append(group[lot if index is None else index])
-        return msgspec.structs.replace(_of(order[0], valid=valid), comparisons=comparisons)
+        return msgspec.structs.replace(_draw_result(order[0], valid=valid), comparisons=comparisons)
 
     async def _synthesis(self, question: _Draw, group: list[Candidate], draw: random.Random) -> DrawResult:
         lot = draw.randrange(len(group))
@@ -191,7 +191,7 @@ class SelectingSolver:
         comparison = await self._comparer.ask(request, question.sample, question.kit.models[MAIN])
         text = (last_match(self._design.regex, comparison.text) or "").strip()
         if not text:
-            return msgspec.structs.replace(_of(group[lot], valid=False), comparisons=[comparison])
+            return msgspec.structs.replace(_draw_result(group[lot], valid=False), comparisons=[comparison])
         attempt = await self._chat.attempt(question.sample, request, comparison.reply, text)
         attempt.fields[self._chat.generation_key] = text
         answer = extract(text, ExtractionPolicy()).answer
@@ -215,13 +215,13 @@ class SelectingSolver:
         mode = self._design.mode
         replies = [comparison.reply for pick in picks for comparison in pick.comparisons]
         drawn = [candidate.fields for candidate in gathered.candidates]
-        compared = total([reply.usage.output_tokens for reply in replies])
-        solved = total([fields.get("num_generated_tokens") for fields in drawn])
+        compared = sum_counts([reply.usage.output_tokens for reply in replies])
+        solved = sum_counts([fields.get("num_generated_tokens") for fields in drawn])
         counts = {
             f"{mode}_num_generated_tokens": compared,
             "total_solution_generated_tokens": solved,
-            "num_generated_tokens": total([compared, solved]),
-            "num_input_tokens": total(
+            "num_generated_tokens": sum_counts([compared, solved]),
+            "num_input_tokens": sum_counts(
                 [*(f.get("num_input_tokens") for f in drawn), *(reply.usage.input_tokens for reply in replies)]
             ),
         }
@@ -233,7 +233,7 @@ class SelectingSolver:
             **{name: count for name, count in counts.items() if count is not None},
             "solution_list": shown,
             "num_lost_solutions": gathered.lost,
-            **times(drawn, replies),
+            **selection_times(drawn, replies),
         }
 
 
@@ -255,7 +255,7 @@ def shown_text(fields: Row, key: str, own: str, end: str | None) -> str:
     return visible_part(text, end, cut=fields.get("finish_reason") == "length")
 
 
-def times(drawn: Sequence[Row], replies: Sequence[Reply]) -> Row:
+def selection_times(drawn: Sequence[Row], replies: Sequence[Reply]) -> Row:
     """Return the times from the first request to the last reply; empty where the solutions have none."""
     begins = [fields["generation_start_time"] for fields in drawn if "generation_start_time" in fields]
     if not begins:
@@ -265,11 +265,11 @@ def times(drawn: Sequence[Row], replies: Sequence[Reply]) -> Row:
     return dict(zip(_TIMES, (begin, end, end - begin), strict=True))
 
 
-def _of(candidate: Candidate, *, valid: bool) -> DrawResult:
+def _draw_result(candidate: Candidate, *, valid: bool) -> DrawResult:
     return DrawResult(fields=candidate.fields, text=candidate.text, answer=candidate.answer, valid=valid)
 
 
-def _voted(votes: Votes, winner: DrawResult, picks: Sequence[DrawResult]) -> Row:
+def _vote_fields(votes: Votes, winner: DrawResult, picks: Sequence[DrawResult]) -> Row:
     fields: dict[str, Any] = {
         "votes": votes.counts,
         "num_invalid_selections": sum(not pick.valid for pick in picks),

@@ -43,12 +43,12 @@ class StoredSource:
         self._most = most
         self._end = parts.chat.end_reasoning if design.settings.parse_reasoning_solutions else None
         self._folder = folder
-        self._files = _files(folder)
+        self._files = _seeded_files(folder)
         self._places: dict[bytes, list[tuple[int, int]]] = {}
         for number, path in enumerate(self._files):
-            for offset, row in _rows(path):
+            for offset, row in _read_rows(path):
                 if "error" not in row:
-                    key_of = prompt_md5(self._solver.request(_sample(row)))
+                    key_of = prompt_md5(self._solver.request(_make_sample(row)))
                     self._places.setdefault(key_of, []).append((number, offset))
 
     @property
@@ -85,7 +85,7 @@ def prompt_md5(request: Request) -> bytes:
     return hashlib.md5(msgspec.json.encode(shown), usedforsecurity=False).digest()
 
 
-def _files(folder: Path) -> list[Path]:
+def _seeded_files(folder: Path) -> list[Path]:
     seeded_files = [
         (int(match[1]), path) for path in folder.glob("*.jsonl") if (match := _SEEDED.fullmatch(path.name))
     ]
@@ -97,7 +97,7 @@ def _files(folder: Path) -> list[Path]:
     return [path for _, path in sorted(seeded_files)]
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Row]]:
+def _read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     with path.open("rb") as lines:
         offset = 0
         for number, line in enumerate(lines, 1):
@@ -106,5 +106,5 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
             offset += len(line)
 
 
-def _sample(row: Row) -> Sample:
+def _make_sample(row: Row) -> Sample:
     return Sample(id=str(row.get("id", "")), row=row)

@@ -25,7 +25,7 @@ def same_text(left: str, right: str) -> bool:
     return left == right
 
 
-def majority(answers: Sequence[str | None], same: Callable[[str, str], bool] = same_text) -> Votes:
+def elect_majority(answers: Sequence[str | None], same: Callable[[str, str], bool] = same_text) -> Votes:
     """Elect the most frequent answer up to `same`; of equally frequent ones the first that was given."""
     classes = sorted(classes_of(answers, same).items(), key=lambda answer_class: -len(answer_class[1]))
     return Votes(

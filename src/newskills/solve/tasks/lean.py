@@ -21,7 +21,7 @@ from newskills.graders.lean.grader import LeanProofConfig, LeanProofGrader
 from newskills.graders.lean.statement import LeanStatementConfig, LeanStatementGrader, StatementCheck
 from newskills.solve.chat import MAIN, ChatSolver, ask, ask_next
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 _LIBRARY = "lean4/"
 _LONGEST = 4_000
@@ -111,7 +111,7 @@ class _RoundSolver:
 
     async def _attempt(self, sample: Sample, request: Request, talk: _LeanConversation, fields: Row) -> Attempt:
         """Return the attempt of the last reply, with the costs of all."""
-        reply = joined(talk.replies)
+        reply = join_replies(talk.replies)
         attempt = await self._chat.attempt(sample, request, reply, self._chat.text(talk.replies[-1]))
         attempt.fields |= {"num_refinements": len(talk.replies) - 1, **fields}
         return attempt

@@ -20,7 +20,7 @@ from newskills.base.records import Attempt, Inference, Message, Reply, Request, 
 from newskills.models.tokenizer import HFTokenizer
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 from newskills.solve.tasks.loglikelihood import LoglikelihoodSolver
 
 MOST_STOPS = 4
@@ -110,7 +110,7 @@ class HarnessSolver:
     def _generating(self, request: Row, context: str, inference: Inference) -> Request:
         settings = dict(request.get("settings") or {})
         if settings:
-            inference = _changed(inference, settings)
+            inference = _request_inference(inference, settings)
         stop = list(request["until"])
         if inference.endpoint_type != "text":
             messages = messages_of(context)
@@ -164,11 +164,11 @@ class HarnessSolver:
         model, document = kit.models[MAIN], request.solver
         answers = await asyncio.gather(*(self._answer(each, document, model) for each in document["requests"]))
         responses = [response for response, _ in answers]
-        whole = joined([reply for _, replies in answers for reply in replies])
+        whole = join_replies([reply for _, replies in answers for reply in replies])
         generates = document["requests"][0]["kind"] == "generate_until"
         if not generates:
             whole.logprobs = whole.finish_reason = None
-        attempt = await self._chat.attempt(sample, request, whole, _generation(document["requests"], responses))
+        attempt = await self._chat.attempt(sample, request, whole, _reply_text(document["requests"], responses))
         attempt.fields["responses"] = responses
         return attempt
 
@@ -242,14 +242,14 @@ class HarnessSolver:
             raise ConfigError(f"The tokenizer {tokenizer.name} has no mark to begin a text with.")
         if not ids:
             return 0.0, [(await self._measure_ids([tokenizer.prefix], [], model))[2]]
-        parts = windows(ids, tokenizer.prefix, (self._config.max_length or WINDOW) - 2)
+        parts = rolling_windows(ids, tokenizer.prefix, (self._config.max_length or WINDOW) - 2)
         measured = await asyncio.gather(
             *(self._likelihoods.measure_ids(before + after, len(after), model) for before, after in parts)
         )
         return sum(likelihood.value for likelihood, _ in measured), [reply for _, reply in measured]
 
 
-def windows(ids: Sequence[int], mark: int, longest: int) -> Iterator[tuple[list[int], list[int]]]:
+def rolling_windows(ids: Sequence[int], mark: int, longest: int) -> Iterator[tuple[list[int], list[int]]]:
     """Yield (context, tokens to predict): each token once, with as much before it as fits (`utils` of lm_eval)."""
     if not ids:
         return
@@ -264,7 +264,7 @@ def windows(ids: Sequence[int], mark: int, longest: int) -> Iterator[tuple[list[
         done = end
 
 
-def _changed(inference: Inference, settings: Row) -> Inference:
+def _request_inference(inference: Inference, settings: Row) -> Inference:
     """Return the parameters with what one request says otherwise than its task."""
     known_fields = {name: value for name, value in settings.items() if name in _FIELDS}
     tokens = settings.get("max_tokens", settings.get("max_gen_toks", inference.tokens_to_generate))
@@ -278,7 +278,7 @@ def _changed(inference: Inference, settings: Row) -> Inference:
     )
 
 
-def _generation(requests: Sequence[Row], responses: Sequence[Sequence[Any]]) -> str:
+def _reply_text(requests: Sequence[Row], responses: Sequence[Sequence[Any]]) -> str:
     """Return the text of the reply, or the likeliest continuation."""
     if requests[0]["kind"] == "generate_until":
         return str(responses[0][0])

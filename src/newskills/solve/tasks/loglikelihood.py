@@ -19,7 +19,7 @@ from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Inference, Logprobs, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.parts import SolverParts
-from newskills.solve.replies import joined
+from newskills.solve.replies import join_replies
 
 _COMPARED = 20
 """Characters before the continuation that the server's tokens have to spell, too."""
@@ -56,7 +56,7 @@ class LoglikelihoodSolver:
 
         Raises DataError where contexts and continuations are not as many.
         """
-        continuations = _texts(sample, "continuations")
+        continuations = _field_texts(sample, "continuations")
         contexts = sample.row.get("context")
         several = contexts if isinstance(contexts, list) else [contexts] * len(continuations)
         if len(several) != len(continuations):
@@ -64,7 +64,7 @@ class LoglikelihoodSolver:
                 f"Record {sample.id} has {len(several)} texts in context for {len(continuations)} continuations."
             )
         prompts = [self._chat.plain({**sample.row, "context": context}) for context in several]
-        inference = _measuring(self._chat.inference)
+        inference = _logprob_inference(self._chat.inference)
         return Request(
             prompt=prompts[0] + continuations[0],
             inference=inference,
@@ -75,7 +75,7 @@ class LoglikelihoodSolver:
     async def probe(self, model: Model) -> None:
         """Ask the model once. Raises BadRequestError for a server that does not give log-probabilities of the
         prompt."""
-        inference = _measuring(self._chat.inference)
+        inference = _logprob_inference(self._chat.inference)
         request = Request(prompt=_PROBE, inference=inference, extra_body=_ECHO)
         _require_logprobs(await self._ask(request, _PROBE, model), model)
 
@@ -87,7 +87,7 @@ class LoglikelihoodSolver:
             replies.append(reply)
             likelihoods.append(likelihood)
         best = max(range(len(likelihoods)), key=lambda place: likelihoods[place].value)
-        whole = joined(replies)
+        whole = join_replies(replies)
         whole.logprobs = whole.finish_reason = None
         chosen = request.solver["continuations"][best].strip()
         attempt = await self._chat.attempt(sample, request, whole, chosen)
@@ -100,7 +100,7 @@ class LoglikelihoodSolver:
 
     def asking(self, prompt: str | list[int]) -> Request:
         """Return the request that asks for the log-probabilities of a text, or of token ids."""
-        return Request(prompt=prompt, inference=_measuring(self._chat.inference), extra_body=_ECHO)
+        return Request(prompt=prompt, inference=_logprob_inference(self._chat.inference), extra_body=_ECHO)
 
     async def measure(self, prompt: str, text: str, model: Model) -> tuple[Likelihood, Reply]:
         """Return how likely `text` is after `prompt`. Raises BadRequestError, and what the model raises."""
@@ -118,11 +118,11 @@ class LoglikelihoodSolver:
                 "about."
             )
         chosen = values[len(values) - count :]
-        return Likelihood(sum(chosen), _greedy(logprobs, count) if count else True, count), reply
+        return Likelihood(sum(chosen), _is_greedy(logprobs, count) if count else True, count), reply
 
     async def _measured(self, prompt: str, text: str, request: Request, model: Model) -> tuple[Likelihood, Reply]:
         reply = await self._ask(request, prompt + text, model)
-        if not prompt and not _spells(reply, text):
+        if not prompt and not _has_all_logprobs(reply, text):
             prompt = _BEGINNING
             reply = await self._ask(request, prompt + text, model)
         return await self._likelihood(reply, prompt, text, request, model), reply
@@ -133,14 +133,14 @@ class LoglikelihoodSolver:
         async with self._first:
             if self._wish is None:
                 try:
-                    reply = await ask(model, _asking(request, prompt, _ECHO))
+                    reply = await ask(model, _prompt_request(request, prompt, _ECHO))
                     self._wish = _ECHO
                     return reply
                 except ContextLimitError:
                     raise
                 except BadRequestError as refusal:
                     return await self._without_echo(request, prompt, model, refusal)
-        return await ask(model, _asking(request, prompt, self._wish))
+        return await ask(model, _prompt_request(request, prompt, self._wish))
 
     async def _without_echo(
         self, request: Request, prompt: str | list[int], model: Model, refusal: BadRequestError
@@ -148,7 +148,7 @@ class LoglikelihoodSolver:
         """Ask for log-probabilities of the prompt without an echo. Raises the first refusal where this way is none
         either."""
         try:
-            reply = await ask(model, _asking(request, prompt, _PROMPT_LOGPROBS))
+            reply = await ask(model, _prompt_request(request, prompt, _PROMPT_LOGPROBS))
         except BadRequestError:
             raise refusal from None
         if reply.logprobs is None or len(reply.logprobs.tokens) < 2:
@@ -163,16 +163,16 @@ class LoglikelihoodSolver:
         values = logprobs.logprobs[:-1]
         count = tokens_at_end(logprobs.tokens[:-1], prompt, text)
         if count is None:
-            count = _counted(reply, await self._ask(request, prompt, model), len(values))
+            count = _continuation_length(reply, await self._ask(request, prompt, model), len(values))
         if count is None:
             raise BadRequestError(
                 f"The tokens that the server of {model.name} gives with its log-probabilities do not spell the text "
                 f"that was asked about, near {text[:40]!r}, and it does not count them."
             )
-        return Likelihood(sum(values[-count:]), _greedy(logprobs, count), count)
+        return Likelihood(sum(values[-count:]), _is_greedy(logprobs, count), count)
 
 
-def _measuring(inference: Inference) -> Inference:
+def _logprob_inference(inference: Inference) -> Inference:
     return msgspec.structs.replace(
         inference, endpoint_type="text", temperature=0.0, tokens_to_generate=1, top_logprobs=1, stream=False
     )
@@ -188,18 +188,18 @@ def _require_logprobs(reply: Reply, model: Model) -> Logprobs:
     return reply.logprobs
 
 
-def _texts(sample: Sample, field: str) -> list[str]:
+def _field_texts(sample: Sample, field: str) -> list[str]:
     value: Any = sample.row.get(field)
     if not isinstance(value, list) or not value or not all(isinstance(text, str) and text for text in value):
         raise DataError(f"Record {sample.id}: the field '{field}' must be a list of texts, none of them empty.")
     return value
 
 
-def _asking(request: Request, prompt: str | list[int], wish: Row) -> Request:
+def _prompt_request(request: Request, prompt: str | list[int], wish: Row) -> Request:
     return msgspec.structs.replace(request, prompt=prompt, extra_body=wish, solver={})
 
 
-def _spells(reply: Reply, text: str) -> bool:
+def _has_all_logprobs(reply: Reply, text: str) -> bool:
     """Return whether each token of a text without context has a log-probability: the server begins with a mark."""
     return reply.logprobs is not None and tokens_at_end(reply.logprobs.tokens[:-1], "", text) is not None
 
@@ -220,7 +220,7 @@ def tokens_at_end(tokens: Sequence[str], prompt: str, text: str) -> int | None:
     return count
 
 
-def _counted(whole: Reply, context: Reply, continuation_count: int) -> int | None:
+def _continuation_length(whole: Reply, context: Reply, continuation_count: int) -> int | None:
     """Count by the server's own counts: the tokens of all less those of the context."""
     if whole.usage.input_tokens is None or context.usage.input_tokens is None:
         return None
@@ -230,7 +230,7 @@ def _counted(whole: Reply, context: Reply, continuation_count: int) -> int | Non
     return None
 
 
-def _greedy(logprobs: Logprobs, count: int) -> bool | None:
+def _is_greedy(logprobs: Logprobs, count: int) -> bool | None:
     """Return whether no other token was likelier at any place; None where the server does not say."""
     tops = logprobs.top_logprobs
     if tops is None or not all(tops[-count - 1 : -1]):

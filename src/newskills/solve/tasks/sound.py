@@ -34,7 +34,7 @@ def in_pieces(request: Request, seconds: float) -> list[Request]:
     messages = request.messages or []
     parts = messages[number].content
     assert isinstance(parts, list), "only lists hold parts"
-    pieces = _cut(base64.b64decode(parts[place]["input_audio"]["data"]), seconds)
+    pieces = _split_audio(base64.b64decode(parts[place]["input_audio"]["data"]), seconds)
     if len(pieces) == 1:
         return [request]
     made = []
@@ -48,7 +48,7 @@ def in_pieces(request: Request, seconds: float) -> list[Request]:
     return made
 
 
-def _cut(data: bytes, seconds: float) -> list[bytes]:
+def _split_audio(data: bytes, seconds: float) -> list[bytes]:
     """Cut sound into WAV of 16 bit; return it as it is where it is short enough."""
     try:
         import soundfile

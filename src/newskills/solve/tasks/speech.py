@@ -85,7 +85,7 @@ class SynthesisSolver(SpeechSolver):
         if sound is None:
             raise ServerError(f"{kit.models[MAIN].name} sent no audio.")
         name = self._name(request)
-        await asyncio.to_thread(_write, self._folder / name, base64.b64decode(sound["data"]))
+        await asyncio.to_thread(_write_sound, self._folder / name, base64.b64decode(sound["data"]))
         attempt = await self._chat.attempt(sample, request, reply, name)
         attempt.fields |= {"audio_file": name, "duration": sound["seconds"]}
         return attempt
@@ -109,7 +109,7 @@ def check_speech(server_type: str, solver: str) -> None:
         )
 
 
-def _write(path: Path, sound: bytes) -> None:
+def _write_sound(path: Path, sound: bytes) -> None:
     """Write `sound` to `path`. Raises StorageError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

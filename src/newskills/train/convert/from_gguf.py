@@ -11,7 +11,7 @@ import msgspec
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import atomic_folder
 from newskills.train.convert.names import PRE_TOKENIZERS, ROPE_FREQUENCIES, SIZES, hf_name, rotated_heads
-from newskills.train.tensors import as_stored, written
+from newskills.train.tensors import as_stored, translate_write_errors
 
 CONTROL = 3
 """`tokenizer.ggml.token_type` of tokens that are never text."""
@@ -22,7 +22,7 @@ def gguf_to_hf(source: Path, target: Path) -> None:
 
     Raises DataError for a file that is no GGUF or is cut off, ConfigError for another architecture or tokenizer.
     """
-    tensors, fields = _read(source)
+    tensors, fields = _read_gguf(source)
     with atomic_folder(target) as folder:
         config = _write_settings(folder, tensors, fields)
         _write_tensors(folder / "model.safetensors", tensors, config)
@@ -30,10 +30,10 @@ def gguf_to_hf(source: Path, target: Path) -> None:
 
 def gguf_tokenizer(source: Path, folder: Path) -> None:
     """Write the configuration and the tokenizer of the model into an existing folder. Raises as `gguf_to_hf`."""
-    _write_settings(folder, *_read(source))
+    _write_settings(folder, *_read_gguf(source))
 
 
-def _read(source: Path) -> tuple[Any, dict[str, Any]]:
+def _read_gguf(source: Path) -> tuple[Any, dict[str, Any]]:
     """Return the tensors and the fields of the file. Raises DataError, ConfigError."""
     import gguf
 
@@ -49,13 +49,13 @@ def _read(source: Path) -> tuple[Any, dict[str, Any]]:
 
 def _write_settings(folder: Path, tensors: Any, fields: dict[str, Any]) -> dict[str, Any]:
     """Write config.json and the tokenizer; return the former."""
-    config = _config(fields, tied=all(tensor.name != "output.weight" for tensor in tensors))
-    _write(folder / "config.json", config)
+    config = _model_config(fields, tied=all(tensor.name != "output.weight" for tensor in tensors))
+    _write_json(folder / "config.json", config)
     _write_tokenizer(folder, fields)
     return config
 
 
-def _config(fields: dict[str, Any], *, tied: bool) -> dict[str, Any]:
+def _model_config(fields: dict[str, Any], *, tied: bool) -> dict[str, Any]:
     sizes = {ours: fields[f"llama.{theirs}"] for theirs, ours in SIZES.items() if f"llama.{theirs}" in fields}
     special = {
         f"{name}_token_id": fields[key]
@@ -122,7 +122,7 @@ def _write_tokenizer(folder: Path, fields: dict[str, Any]) -> None:
             "merges": [merge.split(" ", 1) for merge in fields["tokenizer.ggml.merges"]],
         },
     }
-    _write(folder / "tokenizer.json", tokenizer)
+    _write_json(folder / "tokenizer.json", tokenizer)
     names = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
     special = {
         f"{ours}_token": tokens[fields[f"tokenizer.ggml.{theirs}_token_id"]]
@@ -135,11 +135,11 @@ def _write_tokenizer(folder: Path, fields: dict[str, Any]) -> None:
         "clean_up_tokenization_spaces": False,
         **special,
     }
-    _write(folder / "tokenizer_config.json", settings)
+    _write_json(folder / "tokenizer_config.json", settings)
     if template := fields.get("tokenizer.chat_template"):
         (folder / "chat_template.jinja").write_text(template, encoding="utf-8")
     generation = {f"{name}_token_id": fields.get(f"tokenizer.ggml.{name}_token_id") for name in ("bos", "eos")}
-    _write(
+    _write_json(
         folder / "generation_config.json", {key: value for key, value in generation.items() if value is not None}
     )
 
@@ -160,9 +160,9 @@ def _write_tensors(path: Path, tensors: Any, config: dict[str, Any]) -> None:
         if (heads := rotated_heads(name, config)) is not None:
             array = array.reshape(heads, -1, 2, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
         arrays[name] = np.ascontiguousarray(array)
-    with written(path):
+    with translate_write_errors(path):
         save_file(arrays, path, metadata={"format": "pt"})
 
 
-def _write(path: Path, value: Any) -> None:
+def _write_json(path: Path, value: Any) -> None:
     path.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2))

@@ -95,7 +95,7 @@ def merge_lora(base: Path, adapter: Path, target: Path) -> int:
         return (tensor.float() + scale * (b @ a)).to(tensor.dtype)
 
     with atomic_folder(target) as folder:
-        _rewrite(base, folder, merged)
+        _rewrite_tensors(base, folder, merged)
         if left:
             raise DataError(
                 f"{base} has no tensor for {listed(sorted(left), 3)} of the adapter {adapter}.", hint=BASE
@@ -128,7 +128,7 @@ def _make_reward_model(folder: Path, head: torch.Tensor) -> None:
 def copy_model(base: Path, target: Path) -> None:
     """Copy the model folder to `target` as it is. Raises DataError for one without weights."""
     with atomic_folder(target) as folder:
-        _rewrite(base, folder, lambda _, tensor: tensor)
+        _rewrite_tensors(base, folder, lambda _, tensor: tensor)
 
 
 def average_checkpoints(folders: Sequence[Path], target: Path) -> None:
@@ -164,7 +164,7 @@ def _check_alike(tensors: Mapping[str, torch.Tensor], sums: Mapping[str, torch.T
         raise DataError(f"{folder} is a checkpoint of another model: its tensors have other names or sizes.")
 
 
-def _rewrite(base: Path, target: Path, change: Callable[[str, torch.Tensor], torch.Tensor]) -> None:
+def _rewrite_tensors(base: Path, target: Path, change: Callable[[str, torch.Tensor], torch.Tensor]) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

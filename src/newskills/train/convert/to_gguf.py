@@ -24,7 +24,7 @@ def hf_to_gguf(source: Path, target: Path) -> None:
     """
     import gguf
 
-    config, tokenizer = _json(source / "config.json"), _json(source / "tokenizer.json")
+    config, tokenizer = _read_json(source / "config.json"), _read_json(source / "tokenizer.json")
     if (kinds := config.get("architectures")) != ["LlamaForCausalLM"]:
         raise ConfigError(
             f"{source} has a model of the architecture {kinds}; only LlamaForCausalLM can be converted."
@@ -65,7 +65,7 @@ def _add_metadata(gguf: Any, writer: Any, config: dict[str, Any], source: Path) 
 
 def _add_tokenizer(writer: Any, config: dict[str, Any], tokenizer: dict[str, Any]) -> None:
     model, cuts = tokenizer["model"], tokenizer["pre_tokenizer"]
-    names = [name for name, reference_cuts in PRE_TOKENIZERS.items() if _alike(reference_cuts, cuts)]
+    names = [name for name, reference_cuts in PRE_TOKENIZERS.items() if _is_subset(reference_cuts, cuts)]
     if model.get("type") != "BPE" or not names:
         raise ConfigError(
             "The tokenizer splits text in a way that llama.cpp does not support.",
@@ -93,12 +93,12 @@ def _add_tokenizer(writer: Any, config: dict[str, Any], tokenizer: dict[str, Any
             add(value)
 
 
-def _alike(left: Any, right: Any) -> bool:
-    """Return whether `found` says all that `known` says."""
+def _is_subset(left: Any, right: Any) -> bool:
+    """Return whether `right` has all that `left` has."""
     if isinstance(left, dict) and isinstance(right, dict):
-        return all(key in right and _alike(value, right[key]) for key, value in left.items())
+        return all(key in right and _is_subset(value, right[key]) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(_alike(a, b) for a, b in zip(left, right, strict=True))
+        return len(left) == len(right) and all(_is_subset(a, b) for a, b in zip(left, right, strict=True))
     return bool(left == right)
 
 
@@ -135,7 +135,7 @@ def _write_tensors(writer: Any, source: Path, config: dict[str, Any]) -> None:
         writer.write_tensor_data(np.ascontiguousarray(as_stored(array, kind, name)))
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:

@@ -37,7 +37,7 @@ class NoArithmetic(Exception):
     """The text is no expression of numbers, `+ - * /` and brackets, or has no value."""
 
 
-def chains(text: str, operators: int = 2) -> Iterator[EqualityChain]:
+def equality_chains(text: str, operators: int = 2) -> Iterator[EqualityChain]:
     """Yield chains of at least so many operators and one `=`, in order. They never go over a line's end."""
     for run_match in _RUN.finditer(text):
         start = run_match.start()
@@ -51,42 +51,42 @@ def chains(text: str, operators: int = 2) -> Iterator[EqualityChain]:
             yield EqualityChain(bare, start, tuple(bare.split("=")))
 
 
-def value(expression: str) -> Fraction:
+def expression_value(expression: str) -> Fraction:
     """Return the value of an expression. Raises NoArithmetic."""
-    return steps(expression)[-1][0]
+    return evaluation_steps(expression)[-1][0]
 
 
-def steps(expression: str) -> list[tuple[Fraction, str]]:
+def evaluation_steps(expression: str) -> list[tuple[Fraction, str]]:
     """Return (value of the first number, text) after each single operation; the last has one number only.
 
     Innermost brackets first, in them `*` and `/` before `+` and `-`, each from the left. Raises NoArithmetic.
 
-    >>> [text for _, text in steps("3 * (1 + 7) / 4")]
+    >>> [text for _, text in evaluation_steps("3 * (1 + 7) / 4")]
     ['3 * 8 / 4', '24 / 4', '6']
     """
-    parts = _unwrapped(_parts(expression))
+    parts = _unwrap_numbers(_parse_parts(expression))
     done: list[tuple[Fraction, str]] = []
     while len(parts) > 1:
-        parts = _reduced(parts)
-        done.append((_first(parts), _shown(parts)))
+        parts = _apply_next_operation(parts)
+        done.append((_first_number(parts), _format_parts(parts)))
     if not done:
-        done.append((_first(parts), _shown(parts)))
+        done.append((_first_number(parts), _format_parts(parts)))
     return done
 
 
-def split(chain: EqualityChain) -> str | None:
+def split_chain(chain: EqualityChain) -> str | None:
     """Return the chain with one operation for each `=`; None where it stays: more than one `=`, a wrong or endless
     value.
 
-    >>> split(next(chains("1 + 2 + 3 + 4 = 10")))
+    >>> split_chain(next(equality_chains("1 + 2 + 3 + 4 = 10")))
     '1 + 2 + 3 + 4 = 3 + 3 + 4 = 6 + 4 = 10'
     """
     if len(chain.sides) != 2:
         return None
     left, right = chain.sides
     try:
-        taken = steps(left)
-        if taken[-1][0] != value(right):
+        taken = evaluation_steps(left)
+        if taken[-1][0] != expression_value(right):
             return None
         return " = ".join([left.strip(), *(text for _, text in taken)])
     except NoArithmetic:
@@ -97,19 +97,19 @@ def is_wrong(chain: EqualityChain, tolerance: float) -> bool:
     """Return whether first and last side differ by more than `tolerance` of the larger; a side without a value is
     not wrong."""
     try:
-        first, last = _worth(chain.sides[0]), _worth(chain.sides[-1])
+        first, last = _exact_value(chain.sides[0]), _exact_value(chain.sides[-1])
     except NoArithmetic:
         return False
     return abs(first - last) > Fraction(tolerance) * max(abs(first), abs(last))
 
 
-def _worth(expression: str) -> Fraction:
-    """Evaluate an expression as `value` does, also to numbers that cannot be written down (`1 / 3`). Raises
+def _exact_value(expression: str) -> Fraction:
+    """Evaluate an expression as `expression_value` does, also to numbers that cannot be written down (`1 / 3`). Raises
     NoArithmetic."""
-    parts = _unwrapped(_parts(expression))
+    parts = _unwrap_numbers(_parse_parts(expression))
     while len(parts) > 1:
-        parts = _reduced(parts)
-    return _first(parts)
+        parts = _apply_next_operation(parts)
+    return _first_number(parts)
 
 
 def _cut_before(text: str, start: int, bare: str) -> bool:
@@ -117,7 +117,7 @@ def _cut_before(text: str, start: int, bare: str) -> bool:
     if start and (text[start - 1].isalnum() or text[start - 1] in _GLUED_BEFORE):
         return True
     before = text[max(0, start - 40) : start].rstrip(" \t")[-1:]
-    open_to_the_left = before.isalnum() or before in _OPEN_BEFORE if before else False
+    open_to_the_left = bool(before) and (before.isalnum() or before in _OPEN_BEFORE)
     return bare[0] in "+*/" or (bare[0] == "-" and open_to_the_left)
 
 
@@ -134,7 +134,7 @@ def _cut_after(text: str, end: int) -> bool:
     return rest[:1] == "^" or (rest[:1] == "\\" and rest[1:2].isalpha() and not rest.startswith("\\text"))
 
 
-def _parts(expression: str) -> list[Part]:
+def _parse_parts(expression: str) -> list[Part]:
     """Split an expression into numbers, with their sign where one is meant, and operators. Raises NoArithmetic."""
     parts: list[Part] = []
     at, end = 0, len(expression.rstrip(" \t"))
@@ -150,12 +150,12 @@ def _parts(expression: str) -> list[Part]:
             raise NoArithmetic
         else:
             parts.append(Fraction(number))
-    signed = _signed(parts)
-    _check(signed)
+    signed = _join_signs(parts)
+    _check_parts(signed)
     return signed
 
 
-def _signed(parts: list[Part]) -> list[Part]:
+def _join_signs(parts: list[Part]) -> list[Part]:
     """Join a `+` or `-` at the beginning, or after an opening bracket, with the number behind it. Raises NoArithmetic
     where no number follows."""
     done: list[Part] = []
@@ -175,7 +175,7 @@ def _signed(parts: list[Part]) -> list[Part]:
     return done
 
 
-def _check(parts: list[Part]) -> None:
+def _check_parts(parts: list[Part]) -> None:
     """Raise NoArithmetic unless numbers and operators alternate and brackets close."""
     depth = 0
     operand_is_next = True
@@ -196,7 +196,7 @@ def _check(parts: list[Part]) -> None:
         raise NoArithmetic
 
 
-def _unwrapped(parts: list[Part]) -> list[Part]:
+def _unwrap_numbers(parts: list[Part]) -> list[Part]:
     """Remove brackets around single numbers."""
     done: list[Part] = []
     for part in parts:
@@ -206,7 +206,7 @@ def _unwrapped(parts: list[Part]) -> list[Part]:
     return done
 
 
-def _reduced(parts: list[Part]) -> list[Part]:
+def _apply_next_operation(parts: list[Part]) -> list[Part]:
     """Apply the operation that comes first. Raises NoArithmetic for a division by zero and for giant numbers."""
     close = parts.index(")") if ")" in parts else len(parts)
     start = max((i for i in range(close) if parts[i] == "("), default=-1) + 1
@@ -217,11 +217,11 @@ def _reduced(parts: list[Part]) -> list[Part]:
     left, right = parts[at - 1], parts[at + 1]
     assert isinstance(left, Fraction), "numbers and operators alternate"
     assert isinstance(right, Fraction), "numbers and operators alternate"
-    result = _applied(str(parts[at]), left, right)
-    return _unwrapped([*parts[: at - 1], result, *parts[at + 2 :]])
+    result = _apply_operator(str(parts[at]), left, right)
+    return _unwrap_numbers([*parts[: at - 1], result, *parts[at + 2 :]])
 
 
-def _applied(operator: str, left: Fraction, right: Fraction) -> Fraction:
+def _apply_operator(operator: str, left: Fraction, right: Fraction) -> Fraction:
     if operator == "/":
         if not right:
             raise NoArithmetic
@@ -233,11 +233,11 @@ def _applied(operator: str, left: Fraction, right: Fraction) -> Fraction:
     return left * right
 
 
-def _first(parts: list[Part]) -> Fraction:
+def _first_number(parts: list[Part]) -> Fraction:
     return next(part for part in parts if isinstance(part, Fraction))
 
 
-def _shown(parts: list[Part]) -> str:
+def _format_parts(parts: list[Part]) -> str:
     """Return the parts as text. Raises NoArithmetic for a number without an end. Negative numbers stand in brackets,
     except at the beginning and after an opening bracket."""
     pieces = []
@@ -245,17 +245,20 @@ def _shown(parts: list[Part]) -> str:
         if isinstance(part, str):
             pieces.append(part)
         else:
-            bracketed = at and part < 0 and parts[at - 1] != "("
-            pieces.append(f"({_decimal(part)})" if bracketed else _decimal(part))
+            text = _format_decimal(part)
+            if at and part < 0 and parts[at - 1] != "(":
+                text = f"({text})"
+            pieces.append(text)
     spaced = [f"{a} " if a in _OPERATORS or b in _OPERATORS else a for a, b in pairwise(pieces)]
     return "".join([*spaced, pieces[-1]])
 
 
-def _decimal(number: Fraction) -> str:
+def _format_decimal(number: Fraction) -> str:
     if number.denominator == 1:
         return str(number.numerator)
     scaled = number * 10**MOST_PLACES
     if scaled.denominator != 1 or len(str(scaled.numerator)) > MOST_DIGITS + MOST_PLACES:
         raise NoArithmetic
     whole, places = divmod(abs(scaled.numerator), 10**MOST_PLACES)
-    return f"{'-' if number < 0 else ''}{whole}.{places:0{MOST_PLACES}d}".rstrip("0")
+    sign = "-" if number < 0 else ""
+    return f"{sign}{whole}.{places:0{MOST_PLACES}d}".rstrip("0")

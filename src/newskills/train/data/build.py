@@ -28,13 +28,13 @@ from newskills.base.ray_data import ray_tasks
 from newskills.base.records import Failure, Row
 from newskills.base.store import atomic_write, hold_lock, write_rows
 from newskills.train.data.card import Card, steps_of, write_card
-from newskills.train.data.chain import active
-from newskills.train.data.chunks import ChunkCounts, ChunkWorker, records
+from newskills.train.data.chain import active_filters
+from newskills.train.data.chunks import ChunkCounts, ChunkWorker, decode_records
 from newskills.train.data.job import BuildJob, InputFile, partitions_for
 from newskills.train.data.overlap import NGRAM, SHARE, Overlap
-from newskills.train.data.partitions import merged
+from newskills.train.data.partitions import merge_counts
 from newskills.train.data.reading import Chunk, offset_after
-from newskills.train.data.sampling import LineBatch, chosen
+from newskills.train.data.sampling import LineBatch, sampled_batches
 from newskills.train.data.segments import read_bucket
 from newskills.train.data.settings import RecipeName, TrainingDataConfig
 from newskills.train.data.worker import RayWorker, Worker, WorkerReply, WorkerTask
@@ -91,7 +91,7 @@ def work_folder(output: Path) -> Path:
     return output.with_name(f".{output.name}.work")
 
 
-def build(request: BuildRequest, progress: Progress) -> Card:
+def build_training_set(request: BuildRequest, progress: Progress) -> Card:
     """Write the training set and its card, which is returned.
 
     Raises DataError naming file and line of a row that does not fit, and what took the rows where none is left;
@@ -104,10 +104,10 @@ def build(request: BuildRequest, progress: Progress) -> Card:
             f"{output} is both an input and the output.", hint="Write to another file, or name inputs."
         )
     with hold_lock(work / "lock", str(output)):
-        _clear(work)
+        _clear_folder(work)
         try:
             job = make_job(request, work)
-            card = _build(job, request, progress)
+            card = _build_locked(job, request, progress)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return card
@@ -170,11 +170,11 @@ def chunks_of(job: BuildJob) -> list[Chunk]:
     return chunk_list
 
 
-def _build(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
+def _build_locked(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     chunks = chunks_of(job)
     read = ChunkCounts()
     left_out: Counter[str] = Counter()
-    with _on_ray(job, len(chunks)) if request.on_ray else _workers(job, len(chunks), request.workers) as do:
+    with _on_ray(job, len(chunks)) if request.on_ray else _start_workers(job, len(chunks), request.workers) as do:
         for number, done in enumerate(do(WorkerTask(chunk=chunk) for chunk in chunks), 1):
             assert done.chunk is not None, "asked for"
             read.seen += done.chunk.seen
@@ -188,17 +188,19 @@ def _build(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     read.left_out = dict(left_out)
     for chunk in chunks:
         job.chunk_file(chunk.number).unlink()
-    counts = merged(parts)
-    card = Card.of(job, read, counts, names=active(job), compared=[problems.name for problems in request.compared])
-    card.inputs = [_described(source) for source in request.inputs]
+    counts = merge_counts(parts)
+    card = Card.of(
+        job, read, counts, names=active_filters(job), compared=[problems.name for problems in request.compared]
+    )
+    card.inputs = [_source_row(source) for source in request.inputs]
     if not counts.kept:
         raise DataError(_nothing_left(card), hint=_what_to_change(card, request))
-    _write(job, card, chosen(job, counts.ranks), progress)
+    _write_lines(job, card, sampled_batches(job, counts.ranks), progress)
     write_card(Path(job.config.output_path), card)
     return card
 
 
-def _described(source: InputSource) -> Row:
+def _source_row(source: InputSource) -> Row:
     row: Row = {"path": str(source.path), "bytes": source.path.stat().st_size}
     row |= {"dataset": source.schema} if source.schema else {}
     return row | source.origin
@@ -228,7 +230,7 @@ def _what_to_change(card: Card, request: BuildRequest) -> str:
     )
 
 
-def _write(job: BuildJob, card: Card, batches: Iterable[LineBatch], progress: Progress) -> None:
+def _write_lines(job: BuildJob, card: Card, batches: Iterable[LineBatch], progress: Progress) -> None:
     """Write the lines to the output; count them in the card, with the file's size and hash. Raises StorageError."""
     sha256 = hashlib.sha256()
     expected = min(card.rows_kept, job.config.num_output_samples or card.rows_kept)
@@ -246,13 +248,13 @@ def _write(job: BuildJob, card: Card, batches: Iterable[LineBatch], progress: Pr
 
 
 @contextlib.contextmanager
-def _workers(
+def _start_workers(
     job: BuildJob, chunks: int, workers: int
 ) -> Iterator[Callable[[Iterable[WorkerTask]], Iterator[WorkerReply]]]:
     """Yield a function that does tasks and gives the answers in order; small work is done in this process."""
     workers = workers or len(os.sched_getaffinity(0))
     if workers == 1 or chunks <= 1:
-        yield _here(job, chunks)
+        yield _local_worker(job, chunks)
         return
     options = PoolOptions(
         processes=workers, cpu_seconds=_CPU_SECONDS, wall_seconds=10 * _CPU_SECONDS, memory=64 << 30, max_batch=1
@@ -285,7 +287,7 @@ def _on_ray(job: BuildJob, chunks: int) -> Iterator[Callable[[Iterable[WorkerTas
         yield do
 
 
-def _here(job: BuildJob, chunks: int) -> Callable[[Iterable[WorkerTask]], Iterator[WorkerReply]]:
+def _local_worker(job: BuildJob, chunks: int) -> Callable[[Iterable[WorkerTask]], Iterator[WorkerReply]]:
     worker = Worker(job, chunks)
     return lambda tasks: map(worker, tasks)
 
@@ -298,15 +300,15 @@ def _as_error(name: str, message: str) -> NewskillsError:
     return NewskillsError(f"A worker failed: {message}")
 
 
-def _clear(work: Path) -> None:
+def _clear_folder(work: Path) -> None:
     """Remove what a killed run has left."""
     for path in work.iterdir():
         if path.name != "lock":
             path.unlink()
 
 
-def preview(request: BuildRequest, count: int) -> Sequence[bytes]:
-    """Return the first lines that the chain lets through, in order of reading. Raises as `build`."""
+def preview_lines(request: BuildRequest, count: int) -> Sequence[bytes]:
+    """Return the first lines that the chain lets through, in order of reading. Raises as `build_training_set`."""
     with tempfile.TemporaryDirectory(prefix="newskills-") as folder:
         short = msgspec.structs.replace(request, inputs=tuple(map(_begin_of, request.inputs)))
         job = msgspec.structs.replace(make_job(short, Path(folder)), partitions=1)
@@ -316,7 +318,7 @@ def preview(request: BuildRequest, count: int) -> Sequence[bytes]:
             small = msgspec.structs.replace(chunk, end=min(chunk.end, chunk.start + (64 << 10)))
             worker(small)
             data = read_bucket([job.chunk_file(chunk.number)], 0)
-            lines += [bytes(record.line) for record in records(data) if record.line]
+            lines += [bytes(record.line) for record in decode_records(data) if record.line]
             if len(lines) >= count:
                 break
         return lines[:count]

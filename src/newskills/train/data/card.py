@@ -101,7 +101,7 @@ class Card(Struct, kw_only=True):
             newskills=__version__,
             recipe=job.recipe_name,
             output=Path(job.config.output_path).name,
-            settings=_settings(job),
+            settings=_changed_settings(job),
             rows_read=read.seen,
             steps=steps,
             rows_kept=counts.kept,
@@ -128,10 +128,10 @@ def write_card(output: Path, card: Card) -> None:
     card.steps = steps_of(card)
     write_json(machine, card)
     with atomic_write(page) as file:
-        file.write(markdown(card).encode())
+        file.write(card_markdown(card).encode())
 
 
-def markdown(card: Card) -> str:
+def card_markdown(card: Card) -> str:
     """Return the card as a page for people."""
     lines = [f"# {card.output}", ""]
     lines.append(
@@ -139,22 +139,25 @@ def markdown(card: Card) -> str:
         f"(`--config-name={card.recipe}`). sha256 `{card.sha256}`."
     )
     lines += ["", "## Inputs", "", "| file | bytes | origin |", "| --- | --- | --- |"]
-    lines += [f"| {_cell(row['path'])} | {row['bytes']:,} | {_cell(_origin(row))} |" for row in card.inputs]
+    lines += [
+        f"| {_escape_cell(row['path'])} | {row['bytes']:,} | {_escape_cell(_format_origin(row))} |"
+        for row in card.inputs
+    ]
     lines += ["", "## Steps", "", "| step | removed | changed |", "| --- | --- | --- |"]
-    lines += [f"| {_cell(step.name)} | {step.removed:,} | {step.changed:,} |" for step in card.steps]
+    lines += [f"| {_escape_cell(step.name)} | {step.removed:,} | {step.changed:,} |" for step in card.steps]
     lines += [f"| **rows read → written** | {card.rows_read:,} → {card.rows_written:,} | |"]
     lines += ["", "## Lengths (characters)", "", "| of | shortest | mean | longest |", "| --- | --- | --- | --- |"]
     for name, lengths in (("input", card.input_chars), ("output", card.output_chars)):
         if lengths.longest:
             lines.append(f"| {name} | {lengths.shortest:,} | {lengths.mean:,.0f} | {lengths.longest:,} |")
     if card.overlap is not None:
-        lines += ["", "## Decontamination", "", _compared(card)]
+        lines += ["", "## Decontamination", "", _overlap_sentence(card)]
     lines += ["", "## Settings", "", "| key | value |", "| --- | --- |"]
-    lines += [f"| {key} | `{_cell(_shown(value))}` |" for key, value in card.settings.items()]
+    lines += [f"| {key} | `{_escape_cell(_format_value(value))}` |" for key, value in card.settings.items()]
     return "\n".join(lines) + "\n"
 
 
-def _compared(card: Card) -> str:
+def _overlap_sentence(card: Card) -> str:
     assert card.overlap is not None
     return (
         f"Compared with {', '.join(card.compared_with)}: a problem was removed if at least "
@@ -162,21 +165,21 @@ def _compared(card: Card) -> str:
     )
 
 
-def _origin(row: Row) -> str:
+def _format_origin(row: Row) -> str:
     return ", ".join(str(row[key]) for key in ("dataset", "split", "revision", "licence") if row.get(key))
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()
 
 
-def _settings(job: BuildJob) -> Row:
+def _changed_settings(job: BuildJob) -> Row:
     """Return the settings that differ from the keys' defaults, without the paths of inputs and output."""
     changed: Row = {}
     for path, leaf in leaves(type(job.config)).items():

@@ -34,15 +34,15 @@ from newskills.train.data.overlap import read_index
 _Maker = Callable[[BuildJob, str, Callable[[], Tokenizer]], Filter]
 
 
-def _words(name: str, words: tuple[str, ...]) -> _Maker:
+def _drop_with(name: str, words: tuple[str, ...]) -> _Maker:
     return lambda job, key, tokens: DropWith(name=name, key=key, words=words)
 
 
-def _lacking(name: str, words: tuple[str, ...]) -> _Maker:
+def _drop_without(name: str, words: tuple[str, ...]) -> _Maker:
     return lambda job, key, tokens: DropWithout(name=name, key=key, words=words)
 
 
-def _lengths(name: str, which: str, *, of_input: bool) -> _Maker:
+def _length_filter(name: str, which: str, *, of_input: bool) -> _Maker:
     """Return the maker of a length filter; `which`: the word in `min_…_length` and `max_…_length`."""
 
     def make(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
@@ -59,34 +59,34 @@ def _lengths(name: str, which: str, *, of_input: bool) -> _Maker:
     return make
 
 
-def _contaminated(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
+def _contamination_filter(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
     file = job.config.contamination_file
     contaminated = read_contaminated(Path(file))[0] if file else frozenset()
     return RemoveContaminated(key=job.config.input_key, found=contaminated, index=read_index(job.overlap))
 
 
-def _majority(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
+def _majority_filter(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
     limits = job.config.majority_filter
     return MajorityFilter(votes=limits.min_majority_votes, share=limits.min_majority_percentage)
 
 
 CHAIN: Mapping[str, _Maker] = {
     "drop_multi_boxed": lambda job, key, tokens: DropMultiBoxed(key=key),
-    "remove_contaminated": _contaminated,
-    "remove_code_errors": _words("remove_code_errors", CODE_ERRORS),
-    "remove_matplotlib": _words("remove_matplotlib", PLOTS),
-    "remove_no_code": _lacking("remove_no_code", CODE),
+    "remove_contaminated": _contamination_filter,
+    "remove_code_errors": _drop_with("remove_code_errors", CODE_ERRORS),
+    "remove_matplotlib": _drop_with("remove_matplotlib", PLOTS),
+    "remove_no_code": _drop_without("remove_no_code", CODE),
     "remove_no_think_tags": lambda job, key, tokens: DropWithoutThinking(name="remove_no_think_tags", key=key),
-    "remove_verification_code": _words("remove_verification_code", VERIFICATION),
-    "majority_filter": _majority,
+    "remove_verification_code": _drop_with("remove_verification_code", VERIFICATION),
+    "majority_filter": _majority_filter,
     "trim_prefix": lambda job, key, tokens: TrimPrefix(key=key),
     "trim_solutions": lambda job, key, tokens: TrimSolutions(key=key),
     "drop_incorrect_arithmetic": lambda job, key, tokens: DropIncorrectArithmetic(key=key),
     "split_arithmetic": lambda job, key, tokens: SplitArithmetic(key=key),
-    "remove_len_outlier_problems": _lengths("remove_len_outlier_problems", "problem", of_input=True),
-    "remove_len_outlier_solutions": _lengths("remove_len_outlier_solutions", "solution", of_input=False),
-    "remove_len_outlier_inputs": _lengths("remove_len_outlier_inputs", "input", of_input=True),
-    "remove_len_outlier_outputs": _lengths("remove_len_outlier_outputs", "output", of_input=False),
+    "remove_len_outlier_problems": _length_filter("remove_len_outlier_problems", "problem", of_input=True),
+    "remove_len_outlier_solutions": _length_filter("remove_len_outlier_solutions", "solution", of_input=False),
+    "remove_len_outlier_inputs": _length_filter("remove_len_outlier_inputs", "input", of_input=True),
+    "remove_len_outlier_outputs": _length_filter("remove_len_outlier_outputs", "output", of_input=False),
     "add_code_execution_counts": lambda job, key, tokens: AddCodeExecutionCounts(key=key),
     "drop_incorrect_code_blocks": lambda job, key, tokens: DropIncorrectCodeBlocks(key=key),
     "drop_none_answers": lambda job, key, tokens: DropNoneAnswers(),
@@ -94,7 +94,7 @@ CHAIN: Mapping[str, _Maker] = {
 """Name → how it is made. The order is that of NeMo-Skills, on which counts of single filters depend."""
 
 
-def active(job: BuildJob) -> list[str]:
+def active_filters(job: BuildJob) -> list[str]:
     """Return the names of the filters that the recipe has and the settings switch on, in order."""
     names = []
     for name in CHAIN:
@@ -107,4 +107,4 @@ def active(job: BuildJob) -> list[str]:
 def make_chain(job: BuildJob, tokens: Callable[[], Tokenizer]) -> Sequence[Filter]:
     """Make the active filters of a job. Raises DataError, ConfigError for files and tokenizers that filters need."""
     key = job.config.output_key or job.config.input_key
-    return [CHAIN[name](job, key, tokens) for name in active(job)]
+    return [CHAIN[name](job, key, tokens) for name in active_filters(job)]

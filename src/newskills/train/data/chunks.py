@@ -60,7 +60,7 @@ class ChunkWorker:
         config = job.config
         self._job = job
         self._input_key, self._output_key = config.input_key, config.output_key or ""
-        tokens = _tokenizer(config.tokenizer)
+        tokens = _lazy_tokenizer(config.tokenizer)
         self._chain = make_chain(job, tokens)
         self._formatter = Formatter(job, tokens)
         if config.filters.code_text_filter and config.code_tags:
@@ -113,7 +113,7 @@ class ChunkWorker:
         ), line
 
 
-def records(data: bytes) -> Iterator[LineRecord]:
+def decode_records(data: bytes) -> Iterator[LineRecord]:
     """Yield the records that `ChunkWorker` wrote; lines are views into `data`."""
     view = memoryview(data)
     at, end = 0, len(data)
@@ -125,7 +125,7 @@ def records(data: bytes) -> Iterator[LineRecord]:
         at += length
 
 
-def _tokenizer(name: str | None) -> Callable[[], Tokenizer]:
+def _lazy_tokenizer(name: str | None) -> Callable[[], Tokenizer]:
     """Return a function that opens the tokenizer when first called, once."""
 
     @cache

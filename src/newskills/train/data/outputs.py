@@ -41,7 +41,7 @@ class Formatter:
         config, recipe = job.config, job.recipe
         self._config = config
         self._metadata = config.metadata or {}
-        self.prompt = _prompt(config, job.examples)
+        self.prompt = _make_prompt(config, job.examples)
         self._tokenizer = tokens() if self.prompt is not None and recipe.output != "conversation" else None
         self._trajectories = recipe.name == "agent_sft"
         self._end = ""
@@ -176,7 +176,7 @@ class Formatter:
         return end
 
 
-def _prompt(config: TrainingDataConfig, examples: dict[str, list[Row]]) -> Prompt | None:
+def _make_prompt(config: TrainingDataConfig, examples: dict[str, list[Row]]) -> Prompt | None:
     if not config.asks:
         return None
     overrides = PromptOverrides(

@@ -41,11 +41,11 @@ class OverlapIndex:
         self._sizes: list[int] = []
         self._whole: set[int] = set()
         for text in texts:
-            self._add(_words(text))
+            self._add(_split_words(text))
 
     def holds(self, text: str) -> bool:
         """Return whether some problem of the index is (nearly) this one."""
-        words = _words(text)
+        words = _split_words(text)
         if hash(tuple(words)) in self._whole:
             return True
         if len(words) <= 2 * self._ngram:
@@ -88,5 +88,5 @@ def read_index(overlap: Overlap) -> OverlapIndex | None:
     return OverlapIndex(texts, ngram=overlap.ngram, share=overlap.share)
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from newskills.base.store import atomic_write
-from newskills.train.data.chain import active
-from newskills.train.data.chunks import REPEATED, LineRecord, records
+from newskills.train.data.chain import active_filters
+from newskills.train.data.chunks import REPEATED, LineRecord, decode_records
 from newskills.train.data.job import BuildJob
 from newskills.train.data.segments import read_bucket, write_segments
 
@@ -48,7 +48,7 @@ class PartitionWorker:
     def __init__(self, job: BuildJob, chunks: int) -> None:
         self._job = job
         self._files = [job.chunk_file(number) for number in range(chunks)]
-        self._names = active(job)
+        self._names = active_filters(job)
         self._key = job.config.random_seed.to_bytes(16, "little", signed=True)
         self._fair = job.config.downsampling_method == "fair"
 
@@ -87,7 +87,7 @@ class PartitionWorker:
         seen: set[bytes] = set()
         deduplicate = self._job.config.deduplicate
         tallies = [counts.filters[name] for name in self._names]
-        for record in records(data):
+        for record in decode_records(data):
             if deduplicate:
                 if record.dropped == REPEATED or record.pair in seen:
                     counts.duplicates += 1
@@ -137,7 +137,7 @@ def _with_code(group: Sequence[LineRecord]) -> list[LineRecord]:
     return [record for record in group if record.has_code]
 
 
-def _without(group: Sequence[LineRecord]) -> list[LineRecord]:
+def _without_code(group: Sequence[LineRecord]) -> list[LineRecord]:
     return [record for record in group if not record.has_code]
 
 
@@ -145,18 +145,18 @@ def _majority_code(group: Sequence[LineRecord]) -> Sequence[LineRecord]:
     code = _with_code(group)
     if len(code) > len(group) // 2:
         return code
-    return [*code, *_without(group)]
+    return [*code, *_without_code(group)]
 
 
 def _majority_text(group: Sequence[LineRecord]) -> Sequence[LineRecord]:
     code = _with_code(group)
     if len(code) > len(group) // 2:
         return code
-    return _without(group)
+    return _without_code(group)
 
 
 def _any_code(group: Sequence[LineRecord]) -> Sequence[LineRecord]:
-    return _with_code(group) or _without(group)
+    return _with_code(group) or _without_code(group)
 
 
 CHOICES: dict[str, Callable[[Sequence[LineRecord]], Sequence[LineRecord]]] = {
@@ -167,7 +167,7 @@ CHOICES: dict[str, Callable[[Sequence[LineRecord]], Sequence[LineRecord]]] = {
 }
 
 
-def merged(parts: Iterable[PartitionCounts]) -> PartitionCounts:
+def merge_counts(parts: Iterable[PartitionCounts]) -> PartitionCounts:
     """Return the sum of all parts."""
     total = PartitionCounts()
     ranks: Counter[int] = Counter()

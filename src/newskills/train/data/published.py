@@ -54,14 +54,16 @@ class Schema(Struct, frozen=True, kw_only=True):
             ) from error
 
 
-def _numina(row: Row) -> Row:
-    return _solved(row["problem"], row["solution"], boxed_answer(row["solution"]), source=row.get("source"))
+def _numina_row(row: Row) -> Row:
+    return _solved_row(row["problem"], row["solution"], boxed_answer(row["solution"]), source=row.get("source"))
 
 
 def _math_reasoning(row: Row) -> Row:
-    rate = _known(row.get("pass_rate_72b_tir"))
+    rate = _known_value(row.get("pass_rate_72b_tir"))
     return {
-        **_solved(row["problem"], _known(row["generated_solution"]), _known(row["expected_answer"])),
+        **_solved_row(
+            row["problem"], _known_value(row["generated_solution"]), _known_value(row["expected_answer"])
+        ),
         "problem_type": row.get("problem_type"),
         "problem_source": row.get("problem_source"),
         "generation_model": row.get("generation_model"),
@@ -71,7 +73,7 @@ def _math_reasoning(row: Row) -> Row:
     }
 
 
-def _known(value: Any) -> Any:
+def _known_value(value: Any) -> Any:
     """Return the value, or None for "n/a" and empty ones: the set writes "n/a" for what it does not know."""
     if value is None or str(value).strip().lower() in ("n/a", ""):
         return None
@@ -79,7 +81,7 @@ def _known(value: Any) -> Any:
 
 
 def _math_instruct(row: Row) -> Row:
-    return _solved(
+    return _solved_row(
         row["problem"], row["generated_solution"], row["expected_answer"], problem_source=row["problem_source"]
     )
 
@@ -88,8 +90,8 @@ _ASKED = "Solve the following math problem step by step."
 _REMINDED = "Remember to put your answer"
 
 
-def _dapo(row: Row) -> Row:
-    return _solved(
+def _dapo_row(row: Row) -> Row:
+    return _solved_row(
         _bare_question(_last_user(row["prompt"])),
         None,
         row["reward_model"]["ground_truth"],
@@ -100,7 +102,7 @@ def _dapo(row: Row) -> Row:
 def _dapo_slime(row: Row) -> Row:
     prompt = row["prompt"]
     question = prompt if isinstance(prompt, str) else _last_user(prompt)
-    return _solved(_bare_question(question), None, row["label"])
+    return _solved_row(_bare_question(question), None, row["label"])
 
 
 def _bare_question(text: str) -> str:
@@ -119,25 +121,25 @@ def _last_user(messages: Any) -> str:
 
 def _math_hard(row: Row) -> Row:
     solution = row["solution"]
-    return _solved(row["problem"], solution, boxed_answer(solution), level=row["level"], type=row["type"])
+    return _solved_row(row["problem"], solution, boxed_answer(solution), level=row["level"], type=row["type"])
 
 
 _LAST_LINE = re.compile(r"####[ \t]*([^\n]+)")
 
 
-def _gsm8k(row: Row) -> Row:
+def _gsm8k_row(row: Row) -> Row:
     answers = _LAST_LINE.findall(row["answer"])
-    return _solved(row["question"], row["answer"], answers[-1].strip().replace(",", ""))
+    return _solved_row(row["question"], row["answer"], answers[-1].strip().replace(",", ""))
 
 
-def _deepscaler(row: Row) -> Row:
-    return _solved(row["problem"], row.get("solution"), row["answer"], difficulty=row["difficulty"])
+def _deepscaler_row(row: Row) -> Row:
+    return _solved_row(row["problem"], row.get("solution"), row["answer"], difficulty=row["difficulty"])
 
 
-def _conversation(row: Row) -> Row | None:
+def _conversation_row(row: Row) -> Row | None:
     """Convert a dialogue: all before the assistant's first turn is the problem, the rest the solution; None where
     nothing stands before an assistant's turn."""
-    messages = [_plain(message) for message in row["messages"]]
+    messages = [_plain_message(message) for message in row["messages"]]
     first = next((at for at, message in enumerate(messages) if message["role"] == "assistant"), 0)
     if not first:
         return None
@@ -151,7 +153,7 @@ def _conversation(row: Row) -> Row | None:
     }
 
 
-def _plain(message: Row) -> Row:
+def _plain_message(message: Row) -> Row:
     """Join contents in parts (`{type, value}`) to one text; reasoning and calls of tools get fields of their
     own."""
     content = message["content"]
@@ -176,7 +178,7 @@ def _from_json(value: Any) -> Any:
     return value
 
 
-def _solved(problem: Any, generation: Any, answer: Any, **more: Any) -> Row:
+def _solved_row(problem: Any, generation: Any, answer: Any, **more: Any) -> Row:
     row: Row = {"problem": problem}
     if generation is not None:
         row["generation"] = generation
@@ -193,7 +195,7 @@ _TABLE = (
         hf="AI-MO/NuminaMath-CoT",
         licence="Apache-2.0",
         fields=_TRIPLE | {"source"},
-        row=_numina,
+        row=_numina_row,
         splits={"train": "default/train", "test": "default/test"},
     ),
     Schema(
@@ -202,7 +204,7 @@ _TABLE = (
         hf="AI-MO/NuminaMath-TIR",
         licence="Apache-2.0",
         fields=_TRIPLE,
-        row=_numina,
+        row=_numina_row,
         splits={"train": "default/train", "test": "default/test"},
     ),
     Schema(
@@ -230,7 +232,7 @@ _TABLE = (
         hf="BytedTsinghua-SIA/DAPO-Math-17k",
         licence="Apache-2.0",
         fields=frozenset({"data_source", "prompt", "reward_model"}),
-        row=_dapo,
+        row=_dapo_row,
     ),
     Schema(
         name="dapo-math-17k-slime",
@@ -252,7 +254,7 @@ _TABLE = (
         url="https://raw.githubusercontent.com/openai/grade-school-math/master/grade_school_math/data/{split}.jsonl",
         licence="MIT",
         fields=frozenset({"question", "answer"}),
-        row=_gsm8k,
+        row=_gsm8k_row,
         splits={"train": ""},
     ),
     Schema(
@@ -261,14 +263,14 @@ _TABLE = (
         format="json",
         licence="MIT",
         fields=frozenset({"problem", "answer", "difficulty"}),
-        row=_deepscaler,
+        row=_deepscaler_row,
         splits={"aime": "", "math": ""},
     ),
     Schema(
         name="messages",
         licence="that of the file",
         fields=frozenset({"messages"}),
-        row=_conversation,
+        row=_conversation_row,
         splits={},
     ),
 )
@@ -287,7 +289,7 @@ def is_published(name: str) -> bool:
     return any(fold(name) in map(fold, (schema.name, *schema.aliases)) for schema in _TABLE)
 
 
-def resembling(row: Row) -> str:
+def resembling_schema(row: Row) -> str:
     """Return the name of the set that a row seems to be of: of those all of whose fields it has, that with the most;
     empty where there is none."""
     fitting = [schema for schema in _TABLE if schema.fields <= row.keys()]

@@ -17,7 +17,7 @@ from newskills.base.records import Row
 from newskills.base.store import decode_row, open_for_reading
 from newskills.train.data.filters.contamination import CHECKED
 from newskills.train.data.job import BuildJob, InputFile
-from newskills.train.data.published import Schema, resembling, schema_of
+from newskills.train.data.published import Schema, resembling_schema, schema_of
 from newskills.train.data.row_fields import TOLD, lost_field
 
 EMPTY, UNLABELED, CORRECT, INCORRECT, UNFIT = (
@@ -78,7 +78,7 @@ class ChunkReader:
             try:
                 row = self._decode(line)
             except RecursionError as error:
-                raise DataError(f"{_place(file, offset)}: invalid JSON (nested too deeply).") from error
+                raise DataError(f"{_line_place(file, offset)}: invalid JSON (nested too deeply).") from error
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 row = decode_row(line, Path(file.shown), line_number(Path(file.path), offset))
             mapped = self._mapped(row, schema, file, offset)
@@ -101,7 +101,7 @@ class ChunkReader:
             return None
         if schema is None:
             return row
-        mapped = schema.mapped(row, lambda: _place(file, offset))
+        mapped = schema.mapped(row, lambda: _line_place(file, offset))
         if mapped is None:
             self.left_out[UNFIT] += 1
         return mapped
@@ -134,18 +134,20 @@ class ChunkReader:
         ):
             self._check_lost(row, file, offset)
             return
-        wrong = config.input_key if type(row.get(config.input_key)) is not str else config.output_key
-        option = "input_key" if wrong == config.input_key else "output_key"
-        keys = sorted(row)
-        state = f"is not text but {type(row[wrong]).__name__}" if wrong in row else "is missing"
-        published, close = resembling(row), suggest(str(wrong), keys)
+        option, wrong = "input_key", config.input_key
+        if type(row.get(wrong)) is str:
+            option, wrong = "output_key", str(config.output_key)
+        keys, end, state = sorted(row), ".", "is missing"
+        if wrong in row:
+            state = f"is not text but {type(row[wrong]).__name__}"
+        published, close = resembling_schema(row), suggest(wrong, keys)
+        hint = f"Name the right field: ++{option}=FIELD."
         if published:
             hint = f"These are the fields of {published}: add --dataset={published}."
-        else:
-            hint = f"Name the right field: ++{option}=FIELD."
+        elif wrong not in row and "did you mean" in close:
+            end = close
         raise DataError(
-            f"{_place(file, offset)}: the field '{wrong}' {state}; the row has {', '.join(keys)}"
-            f"{close if wrong not in row and not published and 'did you mean' in close else '.'}",
+            f"{_line_place(file, offset)}: the field '{wrong}' {state}; the row has {', '.join(keys)}{end}",
             hint=hint,
         )
 
@@ -158,7 +160,7 @@ class ChunkReader:
         name = lost_field(row, names, shown)
         if name is not None:
             raise DataError(
-                f"{_place(file, offset)}: the field `{name}` would be lost.",
+                f"{_line_place(file, offset)}: the field `{name}` would be lost.",
                 hint="Use it in the prompt (++prompt_config=FILE), or remove the field.",
             )
 
@@ -175,7 +177,7 @@ def recorded_verdict(row: Row) -> bool | None:
     return bool(label)
 
 
-def _place(file: InputFile, offset: int) -> str:
+def _line_place(file: InputFile, offset: int) -> str:
     return f"{file.shown}, line {line_number(Path(file.path), offset)}"
 
 

@@ -27,7 +27,7 @@ class SamplingCut(NamedTuple):
     place: int
 
 
-def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[LineBatch]:
+def sampled_batches(job: BuildJob, ranks: Sequence[int]) -> Iterator[LineBatch]:
     """Yield the rows of the data set, in batches. `ranks`: how many problems have an n-th solution."""
     wanted = job.config.num_output_samples
     cut = None
@@ -37,12 +37,12 @@ def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[LineBatch]:
     for bucket in range(job.partitions):
         if not left:
             return
-        batch = _sorted(job, bucket, cut, left)
+        batch = _sorted_batch(job, bucket, cut, left)
         left -= len(batch.lines)
         yield batch
 
 
-def _sorted(job: BuildJob, bucket: int, cut: SamplingCut | None, most: int) -> LineBatch:
+def _sorted_batch(job: BuildJob, bucket: int, cut: SamplingCut | None, most: int) -> LineBatch:
     """Return at most the first `most` rows of a bucket, sorted."""
     data = read_bucket((job.partition_file(number) for number in range(job.partitions)), bucket)
     rows: list[tuple[int, int, int, int, int, int]] = []

@@ -32,10 +32,10 @@ def write_segments(path: Path, buckets: Sequence[Sequence[bytes]]) -> None:
 
 def read_bucket(paths: Iterable[Path], bucket: int) -> bytes:
     """Return the segments of `bucket` of all `paths`, one after the other."""
-    return b"".join(_segment(path, bucket) for path in paths)
+    return b"".join(_read_segment(path, bucket) for path in paths)
 
 
-def _segment(path: Path, bucket: int) -> bytes:
+def _read_segment(path: Path, bucket: int) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         start, end = struct.unpack("<2Q", os.pread(fd, 16, 8 * bucket))

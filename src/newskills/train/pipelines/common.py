@@ -66,7 +66,7 @@ class Wandb(Struct, frozen=True, kw_only=True):
             raise ConfigError(f"--wandb_project={self.project}: {' '.join(bad)} cannot be part of a project name.")
 
 
-def clock(seconds: int) -> str:
+def format_clock(seconds: int) -> str:
     """Format seconds as DD:HH:MM:SS, as NeMo-RL's `checkpoint_must_save_by` wants it."""
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)

@@ -118,7 +118,7 @@ class Conversion(Struct, frozen=True, kw_only=True):
         if not self.of_nemo_rl:
             return self._bridge()
         backend: nemo_rl.Backend = "megatron" if self.convert_from == "megatron" else "fsdp"
-        return [*nemo_rl.converter(backend, nemo_rl.ROOT), *self.extra]
+        return [*nemo_rl.converter_words(backend, nemo_rl.ROOT), *self.extra]
 
     @property
     def project(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from newskills.train.memory import StepSize, TrainingPlan, needed_line, parts
+from newskills.train.memory import StepSize, TrainingPlan, memory_by_use, needed_line
 from newskills.train.settings import PROJECTIONS
 from newskills.train.shape import ModelShape
 
@@ -47,7 +47,7 @@ def memory_line(shape: ModelShape, step: ClusterStep) -> str:
     )
     sequences = max(1, step.tokens // step.length)
     size = StepSize(sequences=sequences, length=step.length, scored=0, passes=2)
-    needed = parts(shape, plan, size)
+    needed = memory_by_use(shape, plan, size)
     needed["logits"] = float(sequences * step.length * shape.vocab * step.logit_bytes)
     if step.models > 1:
         needed["critic"] = (step.models - 1) * sum(needed[name] for name in ("weights", "gradients", "optimizer"))

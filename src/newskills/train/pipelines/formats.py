@@ -37,7 +37,7 @@ class DataFileFacts(NamedTuple):
     tools: bool = False
 
 
-def examine(path: str | Path, forms: tuple[str, ...]) -> DataFileFacts:
+def examine_file(path: str | Path, forms: tuple[str, ...]) -> DataFileFacts:
     """Return the form of a JSONL file, all of whose rows are looked at. Parquet is known by its first bytes only (rows
     -1).
 
@@ -51,7 +51,7 @@ def examine(path: str | Path, forms: tuple[str, ...]) -> DataFileFacts:
         count += 1
         tools = tools or "tools" in row
         if facts is None:
-            facts = _form(row, forms, path, number)
+            facts = _row_form(row, forms, path, number)
         if missing := [key for key in FORMS[facts.form] if key not in row]:
             raise FormatError(
                 f"{path}, line {number}, has no {' and no '.join(map(repr, missing))}, unlike the lines "
@@ -63,12 +63,12 @@ def examine(path: str | Path, forms: tuple[str, ...]) -> DataFileFacts:
     return facts._replace(rows=count, tools=tools)
 
 
-def glance(line: bytes, path: str, forms: tuple[str, ...]) -> DataFileFacts:
+def examine_first_line(line: bytes, path: str, forms: tuple[str, ...]) -> DataFileFacts:
     """Return the form of a file by its first line alone (rows -1). Raises FormatError."""
     if "verl" in forms and line.startswith(PARQUET):
         return DataFileFacts("verl", -1)
-    row = _object(line, path, 1)
-    facts = _form(row, forms, path, 1)
+    row = _decode_row(line, path, 1)
+    facts = _row_form(row, forms, path, 1)
     _check_lost(row, facts.form, path, 1)
     return facts._replace(rows=-1, tools="tools" in row)
 
@@ -79,12 +79,12 @@ def rows_of(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield number, _object(line, path, number)
+                    yield number, _decode_row(line, path, number)
     except OSError as error:
         raise FormatError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def _object(line: bytes, path: str | Path, number: int) -> dict[str, Any]:
+def _decode_row(line: bytes, path: str | Path, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -94,7 +94,7 @@ def _object(line: bytes, path: str | Path, number: int) -> dict[str, Any]:
     return row
 
 
-def _form(row: Mapping[str, Any], forms: tuple[str, ...], path: str | Path, number: int) -> DataFileFacts:
+def _row_form(row: Mapping[str, Any], forms: tuple[str, ...], path: str | Path, number: int) -> DataFileFacts:
     has = [form for form in forms if all(key in row for key in FORMS[form])]
     if not has:
         wanted = " or ".join("{" + ", ".join(FORMS[form]) + "}" for form in forms)

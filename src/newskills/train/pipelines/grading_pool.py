@@ -66,14 +66,13 @@ def answer_record(turns: Turns, metadata: Mapping[str, Any]) -> Row:
     return {"generation": generation, "expected_answer": str(metadata["ground_truth"]), "finish_reason": "stop"}
 
 
-def told(score: Score | None) -> str:
+def verdict_text(score: Score | None) -> str:
     """Return the verdict as the environment says it."""
     return f"Environment: {'unscored' if score is None else score.outcome}"
 
 
-def extracted(score: Score | None) -> str | None:
+def found_answer(score: Score | None) -> str | None:
     """Return the answer that the grader found; None where it found none."""
-    answer = None if score is None else score.fields.get("predicted_answer")
-    if answer is None:
+    if score is None or score.fields.get("predicted_answer") is None:
         return None
-    return str(answer)
+    return str(score.fields["predicted_answer"])

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import StorageError, storage_error
-from newskills.train.pipelines.inside import PYTHON, environment, interpreter
+from newskills.train.pipelines.inside import PYTHON, python_words, trainer_environment
 
 LAST = "last"
 INDEX = "model.safetensors.index.json"
@@ -48,7 +48,7 @@ class HarvestError(Exception):
     """No model can be made of the checkpoints; the text says why."""
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+def parse_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="harvest", description="Convert checkpoints to Hugging Face folders.")
     parser.add_argument("--checkpoints", required=True, help="folder with one folder per step")
     parser.add_argument("--prefix", default="step_", help="prefix of the names of these folders")
@@ -65,21 +65,21 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = parse(argv)
+    options = parse_options(argv)
     try:
         for step in options.step:
             source = checkpoint_of(Path(options.checkpoints), options.prefix, step)
             target = Path(options.target.replace("{step}", source.name.removeprefix(options.prefix)))
-            if already(target, source):
-                _say(f"{target} already exists, made from {source}")
+            if is_harvested(target, source):
+                _print_message(f"{target} already exists, made from {source}")
                 continue
-            convert(source, target, options)
-            _say(f"{source} → {target}")
+            convert_checkpoint(source, target, options)
+            _print_message(f"{source} → {target}")
     except (HarvestError, StorageError) as error:
-        _say(str(error))
+        _print_message(str(error))
         return 1
     except OSError as error:
-        _say(str(storage_error(error, error.filename2 or error.filename or options.target)))
+        _print_message(str(storage_error(error, error.filename2 or error.filename or options.target)))
         return 1
     return 0
 
@@ -102,7 +102,7 @@ def checkpoint_of(folder: Path, prefix: str, step: str) -> Path:
     return steps[int(step)]
 
 
-def already(target: Path, source: Path) -> bool:
+def is_harvested(target: Path, source: Path) -> bool:
     """Return whether `target` is a finished folder made from the same checkpoint; one made from another is removed.
     Raises HarvestError for anything else that is there."""
     if not target.exists():
@@ -121,59 +121,61 @@ def already(target: Path, source: Path) -> bool:
     return False
 
 
-def convert(source: Path, target: Path, options: argparse.Namespace) -> None:
+def convert_checkpoint(source: Path, target: Path, options: argparse.Namespace) -> None:
     """Convert the whole folder or nothing. Raises HarvestError, StorageError, OSError."""
     temporary = target.with_name(f".{target.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _fill(temporary, source, options)
+        _fill_folder(temporary, source, options)
         temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _fill(temporary: Path, source: Path, options: argparse.Namespace) -> None:
+def _fill_folder(temporary: Path, source: Path, options: argparse.Namespace) -> None:
     ready = source / options.plain if options.plain else None
     if ready is not None and (ready / ADAPTER).exists():
         shutil.copytree(ready, temporary)
-        _record(temporary, source)
+        _write_record(temporary, source)
         return
     if ready is not None and any(ready.glob("*.safetensors")):
-        gather(ready, temporary)
+        gather_shards(ready, temporary)
     else:
-        _run(options, source, temporary)
-    complete(temporary, source, options.model)
+        _run_converter(options, source, temporary)
+    copy_tokenizer(temporary, source, options.model)
     if options.max_position_embeddings is not None:
         change_config(temporary / "config.json", max_position_embeddings=options.max_position_embeddings)
-    _check(temporary)
-    _record(temporary, source)
+    _check_output(temporary)
+    _write_record(temporary, source)
 
 
-def _record(folder: Path, source: Path) -> None:
+def _write_record(folder: Path, source: Path) -> None:
     (folder / RECORD).write_text(json.dumps({"checkpoint": str(source)}) + "\n", encoding="utf-8")
 
 
-def _run(options: argparse.Namespace, source: Path, target: Path) -> None:
+def _run_converter(options: argparse.Namespace, source: Path, target: Path) -> None:
     words = [
         word.replace("{checkpoint}", str(source)).replace("{target}", str(target)) for word in options.command
     ]
     if words[0] == PYTHON:
-        words = [*interpreter(options.project), *words[1:]]
-    done = subprocess.run(words, check=False, cwd=options.project or None, env=environment(options.project))
+        words = [*python_words(options.project), *words[1:]]
+    done = subprocess.run(
+        words, check=False, cwd=options.project or None, env=trainer_environment(options.project)
+    )
     if done.returncode != 0:
         raise HarvestError(f"the converter ended with exit code {done.returncode} for {source}.")
 
 
-def gather(ready: Path, target: Path) -> None:
+def gather_shards(ready: Path, target: Path) -> None:
     """Write shards of tensors under Hugging Face's names, with an index where there are several; slices are put
     together.
     """
     target.mkdir()
     shards = sorted(ready.glob("*.safetensors"))
-    headers = {shard: _header(shard) for shard in shards}
+    headers = {shard: _read_header(shard) for shard in shards}
     if any(SLICED in header.get("__metadata__", {}) for header in headers.values()):
-        _consolidate(ready, target, headers)
+        _join_slices(ready, target, headers)
     else:
         names: dict[str, str] = {}
         for number, shard in enumerate(shards, 1):
@@ -195,7 +197,7 @@ def gather(ready: Path, target: Path) -> None:
                 shutil.copyfile(path, target / path.name)
 
 
-def _consolidate(ready: Path, target: Path, headers: Mapping[Path, Mapping[str, Any]]) -> None:
+def _join_slices(ready: Path, target: Path, headers: Mapping[Path, Mapping[str, Any]]) -> None:
     """Write slices of tensors, as PyTorch's distributed checkpoints have them, as whole tensors."""
     from torch.distributed.checkpoint._consolidate_hf_safetensors import consolidate_safetensors_files
 
@@ -208,7 +210,7 @@ def _consolidate(ready: Path, target: Path, headers: Mapping[Path, Mapping[str, 
     consolidate_safetensors_files(str(ready), str(target), files)
 
 
-def _header(path: Path) -> dict[str, Any]:
+def _read_header(path: Path) -> dict[str, Any]:
     """Return the header of a safetensors file: 8 bytes of length, then JSON
     (https://huggingface.co/docs/safetensors)."""
     with path.open("rb") as file:
@@ -216,7 +218,7 @@ def _header(path: Path) -> dict[str, Any]:
     return header
 
 
-def complete(target: Path, source: Path, model: str) -> None:
+def copy_tokenizer(target: Path, source: Path, model: str) -> None:
     """Copy tokenizer and generation settings: those that were saved with the checkpoint, else those of the first
     model.
     """
@@ -235,7 +237,7 @@ def change_config(path: Path, **values: object) -> None:
     path.write_text(json.dumps({**config, **values}, indent=2) + "\n", encoding="utf-8")
 
 
-def _check(target: Path) -> None:
+def _check_output(target: Path) -> None:
     if not (target / "config.json").is_file():
         raise HarvestError(f"the converter wrote no config.json to {target}.")
     if not any(target.glob("*.safetensors")):
@@ -281,7 +283,7 @@ def _from_pickle(target: Path) -> None:
         os.unlink(index)
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     sys.stderr.write(f"harvest: {text}\n")
     sys.stderr.flush()
 

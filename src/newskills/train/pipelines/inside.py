@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from newskills.base.replacing import replacing_file
-from newskills.train.pipelines.formats import FormatError, examine, rows_of, verl_row
+from newskills.train.pipelines.formats import FormatError, examine_file, rows_of, verl_row
 
 AGAIN = 75
 """Exit code of a trainer that would go on (EX_TEMPFAIL): job scripts know it."""
@@ -30,7 +30,7 @@ SOURCE = "newskills"
 """`data_source` of the rows that are made here."""
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+def parse_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="inside", description="Run a trainer inside a job.")
     parser.add_argument("--check", action="append", default=[], metavar="FORM,…:FILE", help="data to check first")
     parser.add_argument("--to-verl", action="append", default=[], nargs=2, metavar=("FROM", "TO"))
@@ -60,34 +60,34 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the trainer; return its exit code (128 + n after signal n), 75 where it would go on, or 1 where a check
     before it fails."""
-    options = parse(argv)
+    options = parse_options(argv)
     try:
         for text in options.check:
             forms, _, path = text.partition(":")
-            facts = examine(path, tuple(forms.split(",")))
-            _say(f"{path}: {facts.form}" + (f", {facts.rows} rows" if facts.rows >= 0 else ""))
+            facts = examine_file(path, tuple(forms.split(",")))
+            _print_message(f"{path}: {facts.form}" + (f", {facts.rows} rows" if facts.rows >= 0 else ""))
         for folder in options.folder:
             os.makedirs(folder, exist_ok=True)
         for source, target in options.to_verl:
-            _say(f"{target}: {to_verl(Path(source), Path(target), Path(options.prompt))} rows")
+            _print_message(f"{target}: {to_verl(Path(source), Path(target), Path(options.prompt))} rows")
     except (FormatError, OSError) as error:
-        _say(str(error))
+        _print_message(str(error))
         return 1
     words = list(options.command)
     if options.deadline is not None:
         words = [word.replace(DEADLINE, str(int(time.time()) + options.deadline)) for word in words]
     if words[0] == PYTHON:
-        python = interpreter(options.project)
+        python = python_words(options.project)
         words = [*python, *words[1:]]
-        if options.needs and (lacks := missing(python, options.needs, options.project)):
-            _say(lacks)
+        if options.needs and (lacks := missing_module_advice(python, options.needs, options.project)):
+            _print_message(lacks)
             return 1
         for module, word in options.without:
             if _import_error(python, module, options.project):
-                _say(f"the trainer has no {module}: {word}")
+                _print_message(f"the trainer has no {module}: {word}")
                 words.append(word)
     mark = Path(options.stopped_file) if options.stopped_file else None
-    return run(words, options.project or None, options.stopped, mark)
+    return run_trainer(words, options.project or None, options.stopped, mark)
 
 
 def to_verl(source: Path, target: Path, prompt: Path) -> int:
@@ -106,14 +106,14 @@ def to_verl(source: Path, target: Path, prompt: Path) -> int:
     return count
 
 
-def interpreter(project: str) -> list[str]:
+def python_words(project: str) -> list[str]:
     """Return the Python of the project's own environment where uv keeps it; else the one that runs this."""
     if project and shutil.which("uv") and os.path.isfile(os.path.join(project, "pyproject.toml")):
         return ["uv", "run", "--project", project, "python"]
     return [sys.executable]
 
 
-def missing(python: Sequence[str], module: str, project: str) -> str:
+def missing_module_advice(python: Sequence[str], module: str, project: str) -> str:
     """Return what to do where the trainer's Python cannot import `module`; empty: it can."""
     why = _import_error(python, module, project)
     if not why:
@@ -131,7 +131,7 @@ def _import_error(python: Sequence[str], module: str, project: str) -> str:
         tried = subprocess.run(
             [*python, "-c", f"import {module}"],
             cwd=project or None,
-            env=environment(project or None),
+            env=trainer_environment(project or None),
             capture_output=True,
             text=True,
             check=False,
@@ -143,22 +143,22 @@ def _import_error(python: Sequence[str], module: str, project: str) -> str:
     return (tried.stderr.strip().splitlines()[-1:] or ["it ended without a message"])[0]
 
 
-def environment(project: str | None) -> dict[str, str]:
+def trainer_environment(project: str | None) -> dict[str, str]:
     """Return our environment, with the trainer's folder among the places where Python looks for modules."""
     places = [project, os.environ.get("PYTHONPATH")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in places if place)}
 
 
-def run(words: Sequence[str], folder: str | None, stopped: str, stopped_file: Path | None = None) -> int:
+def run_trainer(words: Sequence[str], folder: str | None, stopped: str, stopped_file: Path | None = None) -> int:
     """Run `words`, whose output goes on to ours line by line. TERM and INT are passed on."""
     try:
         if stopped_file is not None:
             stopped_file.unlink(missing_ok=True)
         process = subprocess.Popen(
-            words, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            words, cwd=folder, env=trainer_environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
     except OSError as error:
-        _say(f"the trainer does not start: {error}")
+        _print_message(f"the trainer does not start: {error}")
         return 127
 
     def passed_on(number: int, frame: FrameType | None) -> None:
@@ -179,14 +179,14 @@ def run(words: Sequence[str], folder: str | None, stopped: str, stopped_file: Pa
             signal.signal(number, handler)
     has_stopped = has_stopped or (stopped_file is not None and stopped_file.exists())
     if code == 0 and has_stopped:
-        _say("the trainer has saved its work because of the time limit; the next job resumes from there")
+        _print_message("the trainer has saved its work because of the time limit; the next job resumes from there")
         return AGAIN
     if code >= 0:
         return code
     return 128 - code
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     sys.stderr.write(f"inside: {text}\n")
     sys.stderr.flush()
 

@@ -19,7 +19,7 @@ MODULE = "newskills.train.pipelines.megatron_bridge"
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+def parse_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="megatron_bridge", description="Convert by Megatron-Bridge.")
     parser.add_argument("direction", choices=["import", "export"])
     parser.add_argument("--hf-model", required=True, help="model to import; or the one with the same architecture")
@@ -35,17 +35,17 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the whole folder or nothing; return the exit code."""
-    options = parse(argv)
+    options = parse_options(argv)
     target = Path(options.hf_path if options.direction == "export" else options.megatron_path)
     if target.exists():
-        return _fail(f"{target} already exists. Give another folder.")
+        return _report_failure(f"{target} already exists. Give another folder.")
     if options.direction == "export" and not Path(options.megatron_path).is_dir():
-        return _fail(f"{options.megatron_path} is no folder.")
+        return _report_failure(f"{options.megatron_path} is no folder.")
     try:
         import torch
         from megatron.bridge import AutoBridge  # type: ignore[import-not-found, unused-ignore]
     except ImportError as error:
-        return _fail(
+        return _report_failure(
             f"this container cannot convert: {error}. It needs Megatron-Bridge, as NVIDIA's NeMo images have it; or "
             "--installation_command='pip install megatron-bridge'."
         )
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     shutil.rmtree(temporary, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _convert(AutoBridge, torch, options, temporary)
+        _convert_weights(AutoBridge, torch, options, temporary)
         temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _convert(bridge: Any, torch: Any, options: argparse.Namespace, target: Path) -> None:
+def _convert_weights(bridge: Any, torch: Any, options: argparse.Namespace, target: Path) -> None:
     loading = {"trust_remote_code": True} if options.trust_remote_code else {}
     if options.direction == "import":
         dtype = getattr(torch, DTYPES[options.dtype])
@@ -71,7 +71,7 @@ def _convert(bridge: Any, torch: Any, options: argparse.Namespace, target: Path)
     model.export_ckpt(options.megatron_path, str(target), show_progress=False, strict=not options.not_strict)
 
 
-def _fail(text: str) -> int:
+def _report_failure(text: str) -> int:
     sys.stderr.write(f"megatron_bridge: {text}\n")
     return 1
 

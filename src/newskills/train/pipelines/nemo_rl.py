@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.train.pipelines.common import TrainerRun, clock
+from newskills.train.pipelines.common import TrainerRun, format_clock
 from newskills.train.pipelines.inside import PYTHON
 from newskills.train.pipelines.losses import nemo_rl_loss
 
@@ -93,16 +93,16 @@ class NemoRl(Struct, frozen=True, kw_only=True):
         """Return the configuration that is written for the trainer."""
         made: Row = {"defaults": self.parent or f"{self.root}/{PARENTS[self.algorithm]}"}
         if self.algorithm == "sft":
-            parts = [self._sft(), _template(self.form), {"data": self._sft_data()}]
+            parts = [self._sft(), _tokenizer_config(self.form), {"data": self._sft_data()}]
         elif self.algorithm == "grpo":
-            recipe = _grpo(self.length, validated=self.validation_data is not None)
+            recipe = _grpo_recipe(self.length, validated=self.validation_data is not None)
             parts = [recipe, {"data": self._grpo_data(), "env": ENV}]
         else:
             parts = [{"data": self._gym_data()}]
         if extra := nemo_rl_loss(self.loss, self.entropy):
             parts.append({"loss_fn": extra})
         for part in (*parts, self._machines(), self._backend()):
-            made = merged(made, part)
+            made = merge_configs(made, part)
         return made
 
     def words(self) -> list[str]:
@@ -124,11 +124,12 @@ class NemoRl(Struct, frozen=True, kw_only=True):
         run = self.run
         logger: Row = {"log_dir": f"{run.output_dir}/logs", "wandb_enabled": run.wandb is not None}
         if run.wandb is not None:
-            shown = {"project": run.wandb.project, "name": run.wandb.name, "id": run.wandb.id}
-            logger["wandb"] = shown | ({"group": run.wandb.group} if run.wandb.group else {})
+            logger["wandb"] = {"project": run.wandb.project, "name": run.wandb.name, "id": run.wandb.id}
+            if run.wandb.group:
+                logger["wandb"]["group"] = run.wandb.group
         checkpointing: Row = {"enabled": True, "checkpoint_dir": run.checkpoints}
         if run.save_by is not None:
-            checkpointing["checkpoint_must_save_by"] = clock(run.save_by)
+            checkpointing["checkpoint_must_save_by"] = format_clock(run.save_by)
         return {
             "policy": {"model_name": run.model, "tokenizer": {"name": run.model}},
             "cluster": {"gpus_per_node": run.gpus, "num_nodes": run.nodes},
@@ -182,9 +183,10 @@ class NemoRl(Struct, frozen=True, kw_only=True):
         }
 
     def _sft_data(self) -> Row:
-        pairs = self.form == "input_output"
-        named: Row = {"dataset_name": "ResponseDataset" if pairs else "openai_format"}
-        named |= {"input_key": "input", "output_key": "output"} if pairs else {"chat_key": "messages"}
+        if self.form == "input_output":
+            named: Row = {"dataset_name": "ResponseDataset", "input_key": "input", "output_key": "output"}
+        else:
+            named = {"dataset_name": "openai_format", "chat_key": "messages"}
         if self.tools:
             named |= {"tool_key": "tools", "use_preserving_dataset": True}
         return {
@@ -223,12 +225,12 @@ class NemoRl(Struct, frozen=True, kw_only=True):
 ENV: Row = {ENVIRONMENT: {"num_workers": 8, "eval_type": "math", "eval_config": {}}}
 
 
-def _template(form: str) -> Row:
+def _tokenizer_config(form: str) -> Row:
     """Return the template: `input` and `output` are texts as they are (none); conversations get the tokenizer's own."""
     return {"policy": {"tokenizer": {"chat_template": None if form == "input_output" else "default"}}}
 
 
-def _grpo(length: int, *, validated: bool) -> Row:
+def _grpo_recipe(length: int, *, validated: bool) -> Row:
     """Return the recipe for mathematics: 32 problems × 16 answers a step, a small KL term, clipping on both sides."""
     rate, decay = 1e-6, 0.01
     return {
@@ -269,7 +271,7 @@ def _grpo(length: int, *, validated: bool) -> Row:
     }
 
 
-def converter(backend: Backend, root: str) -> list[str]:
+def converter_words(backend: Backend, root: str) -> list[str]:
     """Return the words that make a Hugging Face folder {target} of the checkpoint {checkpoint}."""
     name = "convert_megatron_to_hf.py" if backend == "megatron" else "convert_dcp_to_hf.py"
     weights = "{checkpoint}/policy/weights"
@@ -281,13 +283,13 @@ def converter(backend: Backend, root: str) -> list[str]:
     return [*program, *source, "--hf-ckpt-path", "{target}"]
 
 
-def merged(base: Row, over: Mapping[str, Any]) -> Row:
+def merge_configs(base: Row, over: Mapping[str, Any]) -> Row:
     """Lay `over` over `base`, dictionary by dictionary."""
     made = dict(base)
     for key, value in over.items():
         old = made.get(key)
         if isinstance(old, dict) and isinstance(value, Mapping):
-            made[key] = merged(old, value)
+            made[key] = merge_configs(old, value)
         else:
             made[key] = value
     return made

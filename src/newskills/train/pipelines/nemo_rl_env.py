@@ -14,7 +14,7 @@ import ray
 import torch
 from nemo_rl.environments.interfaces import EnvironmentInterface, EnvironmentReturn
 
-from newskills.train.pipelines.grading_pool import GradingPool, Turns, answer_record, extracted, told
+from newskills.train.pipelines.grading_pool import GradingPool, Turns, answer_record, found_answer, verdict_text
 
 
 class GradedAnswers(EnvironmentInterface):  # type: ignore[misc]
@@ -42,12 +42,12 @@ class GradedAnswers(EnvironmentInterface):  # type: ignore[misc]
         self._unscored += sum(score is None for score in scores)
         rewards = torch.tensor([float(score is not None and score.outcome == "correct") for score in scores])
         return EnvironmentReturn(
-            observations=[{"role": "environment", "content": told(score)} for score in scores],
+            observations=[{"role": "environment", "content": verdict_text(score)} for score in scores],
             metadata=list(metadata),
             next_stop_strings=[None] * len(scores),
             rewards=rewards,
             terminateds=torch.ones_like(rewards),
-            answers=[extracted(score) for score in scores] if return_extracted_answer else None,
+            answers=[found_answer(score) for score in scores] if return_extracted_answer else None,
         )
 
     def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:

@@ -15,7 +15,7 @@ from newskills.train.pipelines.nemo_rl import ENVIRONMENT
 ACTOR = "newskills.train.pipelines.nemo_rl_env.Environment"
 
 
-def register() -> None:
+def register_environment() -> None:
     """Tell NeMo-RL of our environment."""
     from nemo_rl.distributed.ray_actor_environment_registry import ACTOR_ENVIRONMENT_REGISTRY
     from nemo_rl.distributed.virtual_cluster import PY_EXECUTABLES
@@ -27,7 +27,7 @@ def register() -> None:
 
 def main(words: list[str]) -> None:
     """Run the program `words[0]` with the other words, as if it had been started by itself."""
-    register()
+    register_environment()
     sys.argv = words
     runpy.run_path(words[0], run_name="__main__")
 

@@ -85,25 +85,25 @@ class Verl(Struct, frozen=True, kw_only=True):
         run = self.run
         loggers = ["console", "wandb"] if run.wandb is not None else ["console"]
         values: dict[str, object] = {
-            "data.train_files": quoted(self.prompt_data),
-            "data.val_files": quoted(self.eval_data or self.prompt_data),
+            "data.train_files": quote_value(self.prompt_data),
+            "data.val_files": quote_value(self.eval_data or self.prompt_data),
             "data.max_prompt_length": self.prompt,
             "data.max_response_length": self.answer,
-            "actor_rollout_ref.model.path": quoted(run.model),
-            "critic.model.path": quoted(run.model),
+            "actor_rollout_ref.model.path": quote_value(run.model),
+            "critic.model.path": quote_value(run.model),
             "actor_rollout_ref.rollout.name": "vllm",
             "actor_rollout_ref.rollout.tensor_model_parallel_size": self.tensor_parallel,
             "actor_rollout_ref.actor.use_dynamic_bsz": True,
             "critic.use_dynamic_bsz": True,
             "trainer.nnodes": run.nodes,
             "trainer.n_gpus_per_node": run.gpus,
-            "trainer.default_local_dir": quoted(run.checkpoints),
+            "trainer.default_local_dir": quote_value(run.checkpoints),
             "trainer.resume_mode": "auto",
             "trainer.save_freq": 10,
             "trainer.test_freq": 10 if self.eval_data else -1,
             "trainer.val_before_train": False,
-            "trainer.project_name": quoted(run.wandb.project if run.wandb else "newskills"),
-            "trainer.experiment_name": quoted(run.name),
+            "trainer.project_name": quote_value(run.wandb.project if run.wandb else "newskills"),
+            "trainer.experiment_name": quote_value(run.name),
             "trainer.logger": f"[{','.join(loggers)}]",
         }
         if self.prompt + self.answer > MICRO_TOKENS:  # a sequence has to fit into one micro-batch
@@ -121,7 +121,7 @@ class Verl(Struct, frozen=True, kw_only=True):
             }
         if self.graded:
             values |= {
-                "reward.custom_reward_function.path": quoted(REWARD),
+                "reward.custom_reward_function.path": quote_value(REWARD),
                 "reward.custom_reward_function.name": "compute_score",
             }
         if self.tools is not None:
@@ -131,7 +131,7 @@ class Verl(Struct, frozen=True, kw_only=True):
                 kind = "function_tool_path"
             values |= {
                 "actor_rollout_ref.rollout.multi_turn.enable": True,
-                f"actor_rollout_ref.rollout.multi_turn.{kind}": quoted(self.tools),
+                f"actor_rollout_ref.rollout.multi_turn.{kind}": quote_value(self.tools),
                 "actor_rollout_ref.rollout.agent.default_agent_loop": "tool_agent",
             }
         if self.staleness is not None:
@@ -143,20 +143,20 @@ class Verl(Struct, frozen=True, kw_only=True):
                 "trainer.n_gpus_per_node": run.gpus - self.samplers,
             }
         if self.saves_in_time:
-            values["++trainer.checkpoint_callback_class"] = quoted(CALLBACK)
+            values["++trainer.checkpoint_callback_class"] = quote_value(CALLBACK)
         if run.save_by is not None:
             values[f"++ray_kwargs.ray_init.runtime_env.env_vars.{EXPIRES}"] = f"'{DEADLINE}'"
         engine = ["model_engine=megatron"] if self.backend == "megatron" else []
         return [*engine, *(f"{key}={value}" for key, value in values.items())]
 
 
-def converter(backend: str) -> Sequence[str]:
+def converter_words(backend: str) -> Sequence[str]:
     """Return the words that make a Hugging Face folder {target} of the checkpoint {checkpoint}."""
     merge = [PYTHON, "-m", "verl.model_merger", "merge", f"--backend={backend}"]
     return [*merge, "--local_dir", "{checkpoint}/actor", "--target_dir", "{target}"]
 
 
-def quoted(text: str) -> str:
+def quote_value(text: str) -> str:
     """Quote `text` as one value in Hydra's grammar, whatever is in it.
 
     https://hydra.cc/docs/advanced/override_grammar/basic/: in quotes, a backslash counts only before a quote.

@@ -31,7 +31,7 @@ from newskills.run.records.completeness import expected_rows, row_count
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import RunState, load_state
 from newskills.run.reporting.predictions import Decoder, decode_record, decoder_of
-from newskills.run.reporting.results import BenchmarkResults, discover, file_parts, seed_of
+from newskills.run.reporting.results import BenchmarkResults, file_parts, list_results, seed_of
 from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, choose_metric
 from newskills.sandbox.config import SandboxConfig
 from newskills.view.files import is_newer
@@ -130,7 +130,7 @@ def refuse_benchmarks_among(runs: Sequence[Path], wanted: Sequence[str]) -> None
     """
     if not wanted:
         return
-    names = {fold(item.benchmark) for item in discover(runs[0])}
+    names = {fold(item.benchmark) for item in list_results(runs[0])}
     for entry in list_benchmarks():
         names.update(map(fold, (entry.name, *entry.aliases)))
     strays = [str(path) for path in runs[1:] if fold(str(path)) in names and not _has_results(path)]
@@ -142,14 +142,14 @@ def refuse_benchmarks_among(runs: Sequence[Path], wanted: Sequence[str]) -> None
 
 
 def _has_results(path: Path) -> bool:
-    return path.is_dir() and bool(discover(path))
+    return path.is_dir() and bool(list_results(path))
 
 
 def read_run(path: Path, name: str, wanted: Sequence[str] = ()) -> RunRecords:
     """Read a run; `wanted`: only these benchmarks, empty for all. Raises DataError where there is no folder, or
     nothing in it."""
     run = RunRecords(name=name, path=path, benchmarks={}, left_out={}, notes=[])
-    for item in discover(path):
+    for item in list_results(path):
         if wanted and item.benchmark not in wanted:
             continue
         if not item.files:

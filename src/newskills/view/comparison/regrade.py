@@ -22,7 +22,7 @@ from newskills.graders import GRADERS, executes, make_grader
 from newskills.metrics.counting.base import percent_number
 from newskills.run.grade import grade_rows
 from newskills.run.records.paths import done_path
-from newskills.run.reporting.results import BenchmarkResults, discover
+from newskills.run.reporting.results import BenchmarkResults, list_results
 from newskills.run.reporting.summarize import BENCHMARK_FILE
 from newskills.sandbox.config import SandboxConfig
 from newskills.view.comparison.records import (
@@ -92,7 +92,9 @@ def regrade(folder: Path, options: RegradeOptions, notes: list[str]) -> list[Reg
 
     Raises DataError (nothing there, nothing gradable), UnknownNameError, ConfigError (grader or its settings).
     """
-    items = [item for item in discover(folder) if not options.benchmarks or item.benchmark in options.benchmarks]
+    items = [
+        item for item in list_results(folder) if not options.benchmarks or item.benchmark in options.benchmarks
+    ]
     if not items:
         raise DataError(f"{folder} has no results to grade.")
     if options.output_dir is not None and options.output_dir.resolve() == folder.resolve():

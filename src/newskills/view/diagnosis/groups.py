@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from newskills.base.records import INSTRUMENT
-from newskills.train.data.arithmetic import chains, is_wrong
+from newskills.train.data.arithmetic import equality_chains, is_wrong
 from newskills.view.scans.finding import Finding
 from newskills.view.scans.reply_rules import (
     format_lost,
@@ -188,7 +188,7 @@ def wrong_calculation(reply: str) -> str:
     text = reply
     for sign, plain in _SIGNS.items():
         text = text.replace(sign, plain)
-    for chain in chains(text, 1):
+    for chain in equality_chains(text, 1):
         if all(map(str.strip, chain.sides)) and is_wrong(chain, _TOLERANCE):
             return line_at(reply, chain.start)
     return ""

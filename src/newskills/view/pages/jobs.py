@@ -13,7 +13,7 @@ from newskills.base.records import Row
 from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.logs import log_files, read_logs
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.states import states
+from newskills.launch.states import experiment_states
 from newskills.launch.submit import executor_of
 
 MAX_EXPERIMENTS = 100
@@ -44,7 +44,7 @@ def experiment_page(name: str) -> Row:
     experiment = _find_experiment(name)
     page = _experiment_summary(experiment)
     try:
-        job_states = states(
+        job_states = experiment_states(
             experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ)
         )
         state_of = {state.job.name: state for state in job_states}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from newskills.base.errors import DataError, UnknownNameError, UserError
 from newskills.base.records import Row
-from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, discover, output_files
+from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, list_results, output_files
 from newskills.view.comparison.records import (
     BenchmarkRecords,
     read_facts,
@@ -49,13 +49,13 @@ class SampleRow(NamedTuple):
 def chosen_benchmarks(folder: Path, wanted: tuple[str, ...]) -> list[BenchmarkResults]:
     """Return the benchmarks of a run with finished files, or those of the names. Raises DataError where nothing is
     there, UnknownNameError."""
-    return _choose(discover(folder), folder, wanted)
+    return _choose(list_results(folder), folder, wanted)
 
 
 def chosen_below(folder: Path, wanted: tuple[str, ...], notes: list[str]) -> list[BenchmarkResults]:
     """Return the benchmarks of the folder itself and of all runs below it, as the viewer finds them; `notes` gets what
     was not looked at. Raises as `chosen_benchmarks`."""
-    items = discover(folder)
+    items = list_results(folder)
     own = {item.folder.resolve() for item in items if item.files}
     folders = Folders([folder])
     catalog = discover_all(folders)

@@ -17,8 +17,8 @@ pytest.importorskip("transformers", reason="no transformers here: pip install 'n
 from tests.models.serving.hf.tiny_models import body, save_llama, served  # noqa: E402
 
 from newskills.base.errors import ConfigError, DataError, NewskillsError  # noqa: E402
-from newskills.models.serving import ServeSpec, prepare  # noqa: E402
-from newskills.models.serving.hf.loading import load  # noqa: E402
+from newskills.models.serving import ServeSpec, prepare_server  # noqa: E402
+from newskills.models.serving.hf.loading import load_served_model  # noqa: E402
 from newskills.models.serving.hf.options import ServerOptions  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -75,7 +75,7 @@ def test_an_adapter_of_another_model_is_refused(
         kept = json.loads((adapter / "adapter_config.json").read_text())
         (adapter / "adapter_config.json").write_text(json.dumps({**kept, "target_modules": ["query_key_value"]}))
     with pytest.raises(DataError, match=r"does not fit .*/llama.*\n?.*other") as caught:
-        load(ServerOptions(model=str(folder), adapter=str(adapter)))
+        load_served_model(ServerOptions(model=str(folder), adapter=str(adapter)))
     assert "\n" not in caught.value.message
 
 
@@ -87,9 +87,9 @@ def test_a_folder_without_a_tokenizer_is_refused_before_a_process_starts(copy: P
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (copy / name).unlink()
     with pytest.raises(DataError, match="has no tokenizer"):
-        prepare(ServeSpec(model=str(copy), server_type="transformers"), print)
+        prepare_server(ServeSpec(model=str(copy), server_type="transformers"), print)
     with pytest.raises(DataError, match="has no tokenizer that can be loaded"):
-        load(ServerOptions(model=str(copy)))
+        load_served_model(ServerOptions(model=str(copy)))
 
 
 @pytest.mark.parametrize(
@@ -116,41 +116,41 @@ def test_what_is_no_model_is_refused_before_a_process_starts(
     monkeypatch.chdir(tmp_path)
     place = {"folder": str(folder), "empty": str(tmp_path / "empty")}.get(model, model)
     with pytest.raises(NewskillsError) as caught:
-        prepare(ServeSpec(model=place, server_type="transformers", extra_args=arguments), print)
+        prepare_server(ServeSpec(model=place, server_type="transformers", extra_args=arguments), print)
     assert sentence in str(caught.value)
 
 
 def test_gpus_that_are_not_there_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigError, match="sees no GPU here"):
-        load(ServerOptions(model=str(folder), gpus=2))
+        load_served_model(ServerOptions(model=str(folder), gpus=2))
 
 
 def test_weights_that_do_not_fit_into_memory_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size = (folder / "model.safetensors").stat().st_size
     monkeypatch.setattr("newskills.models.serving.hf.loading.memory_left", lambda: (size - 1, size))
     with pytest.raises(ConfigError, match="GB of memory in torch"):
-        load(ServerOptions(model=str(folder)))
-    load(ServerOptions(model=str(folder), dtype="bfloat16"))
+        load_served_model(ServerOptions(model=str(folder)))
+    load_served_model(ServerOptions(model=str(folder), dtype="bfloat16"))
 
 
 def test_weights_of_another_model_are_refused(copy: Path) -> None:
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))
     with pytest.raises(DataError, match="belong to another model"):
-        load(ServerOptions(model=str(copy)))
+        load_served_model(ServerOptions(model=str(copy)))
 
 
 def test_a_model_that_is_no_language_model_is_refused(copy: Path) -> None:
     (copy / "config.json").write_text(json.dumps({"model_type": "vit"}))
     with pytest.raises(ConfigError, match="no causal or vision-language model"):
-        load(ServerOptions(model=str(copy)))
+        load_served_model(ServerOptions(model=str(copy)))
 
 
 def test_broken_weights_are_refused(copy: Path) -> None:
     (copy / "model.safetensors").write_bytes(b"no weights")
     with pytest.raises(DataError, match="has no weights that can be loaded"):
-        load(ServerOptions(model=str(copy)))
+        load_served_model(ServerOptions(model=str(copy)))
 
 
 def test_a_base_model_takes_no_conversations(copy: Path) -> None:

@@ -15,7 +15,7 @@ from tests.harness.endpoint import make_tokenizer
 
 from newskills.base.http.messages import HttpRequest
 from newskills.models.serving.hf.engine import BatchEngine, EngineLimits
-from newskills.models.serving.hf.loading import LoadedModel, load
+from newskills.models.serving.hf.loading import LoadedModel, load_served_model
 from newskills.models.serving.hf.options import ServerOptions
 from newskills.models.serving.hf.server import ModelServer
 
@@ -76,7 +76,7 @@ class Served:
 def served(
     folder: Path, *, sequences: int = 4, tokens: int = 4096, cache_bytes: int = 1 << 28, **options: Any
 ) -> Iterator[Served]:
-    loaded = load(ServerOptions(model=str(folder), **options))
+    loaded = load_served_model(ServerOptions(model=str(folder), **options))
     place = Served(loaded, EngineLimits(sequences, tokens, cache_bytes))
     try:
         yield place

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.train.tiny import VOCAB, plain_logits, tensors, tiny_folder, with_pairs
 
 from newskills.base.errors import ConfigError, DataError, TrainingError
-from newskills.train.backends.cpu.layout import Layout, share
+from newskills.train.backends.cpu.layout import Layout, share_prefixes
 from newskills.train.backends.cpu.llama import Llama, LoraConfig
 from newskills.train.backends.cpu.losses import loss_of
 from newskills.train.backends.cpu.trainer import CpuTrainer, CpuTrainerConfig
@@ -60,11 +60,11 @@ def test_sequences_together_are_what_each_is_alone(
 def test_what_several_begin_with_is_read_once() -> None:
     start = list(range(1, 31))
     sequences = [[*start, 31, end] for end in range(32, 40)] + [[60] * 5]
-    shared = share(sequences)
+    shared = share_prefixes(sequences)
     assert [len(prefix) for prefix in shared.prefixes] == [31]
     assert [len(own) for own in shared.own] == [1] * 8 + [5]
     assert len(Layout(sequences).ids) == 31 + 8 + 5
-    assert share([[1, 2, 3], [1, 2, 3]]).prefixes == []
+    assert share_prefixes([[1, 2, 3], [1, 2, 3]]).prefixes == []
 
 
 @pytest.mark.parametrize("temperature", [0.7, 1.0, 1.5])

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.train.backends.trl.divided_cpu import PartialState, _begin_as_gpus
 
 from newskills.train.backends.trl.model import load_model
-from newskills.train.backends.trl.processes import processes
+from newskills.train.backends.trl.processes import process_count
 from newskills.train.settings import TrainerSettings
 
 
@@ -22,7 +22,7 @@ def own_bytes() -> int:
 
 if __name__ == "__main__":
     PartialState.__init__ = _begin_as_gpus
-    assert processes() == 2
+    assert process_count() == 2
     import transformers  # noqa: F401 - what it takes is no part of the model
     from transformers.models.llama import modeling_llama  # noqa: F401
 

@@ -18,13 +18,13 @@ from newskills.train.backends.trl import settings as settings_module
 from newskills.train.backends.trl.launching import (
     NodePlace,
     accelerate_config,
-    launch,
+    launch_processes,
     place_from,
     torchrun_words,
     wants_launch,
 )
-from newskills.train.backends.trl.model import FSDP_NEEDS, check
-from newskills.train.backends.trl.processes import division, saves_zero3, shares
+from newskills.train.backends.trl.model import FSDP_NEEDS, check_trl_settings
+from newskills.train.backends.trl.processes import data_parallel_size, saves_zero3, sharding_strategy
 from newskills.train.backends.trl.settings import TrlSettings, chosen_sampler
 from newskills.train.settings import TrainerSettings
 
@@ -73,7 +73,7 @@ def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
         from accelerate.utils import DeepSpeedPlugin
         from deepspeed.runtime.config import DeepSpeedConfig
 
-        assert division() == f"zero{stage}"
+        assert sharding_strategy() == f"zero{stage}"
         assert saves_zero3() is (stage == 3)
         plugin = DeepSpeedPlugin()
         plugin.deepspeed_config["train_micro_batch_size_per_gpu"] = 1
@@ -117,8 +117,8 @@ def test_processes_that_share_a_sequence(tmp_path: Path, monkeypatch: pytest.Mon
     mesh = ParallelismConfig()
     assert (mesh.cp_size, mesh.dp_shard_size, mesh.total_size) == (2, 4, 8)
     assert env["ACCELERATE_USE_PARALLELISM_CONFIG"] == "true"
-    monkeypatch.setattr(processes_module, "processes", lambda: 8)
-    assert shares() == 4
+    monkeypatch.setattr(processes_module, "process_count", lambda: 8)
+    assert data_parallel_size() == 4
 
 
 def test_products_in_8_bit_floats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,9 +147,9 @@ def test_products_in_8_bit_floats(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 )
 def test_what_does_not_go_together_is_refused(changed: dict[str, Any], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
-        check(TrainerSettings(trl=TrlSettings(**changed)))
+        check_trl_settings(TrainerSettings(trl=TrlSettings(**changed)))
     with pytest.raises(ConfigError, match="fp8 needs a GPU"):
-        check(TrainerSettings(weights="full", trl=TrlSettings(fp8=True)))
+        check_trl_settings(TrainerSettings(weights="full", trl=TrlSettings(fp8=True)))
 
 
 @pytest.mark.parametrize(("saved", "refused"), [("true", False), ("false", True)])
@@ -160,7 +160,7 @@ def test_weights_in_parts_are_gathered_or_refused(
     monkeypatch.setenv("ACCELERATE_DEEPSPEED_ZERO_STAGE", "3")
     monkeypatch.setenv("ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL", saved)
     with pytest.raises(ConfigError, match="ZeRO-3. without gathering" if refused else "paged needs all weights"):
-        check(TrainerSettings(trl=TrlSettings(sampler="paged")))
+        check_trl_settings(TrainerSettings(trl=TrlSettings(sampler="paged")))
 
 
 def test_vllm_samples_on_a_gpu_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_processes_of_a_cpu_and_of_gpus() -> None:
 def test_what_was_started_starts_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEWSKILLS_TRAINING_STARTED", "1")
     with pytest.raises(ConfigError, match="LOCAL_RANK does not say which one it is"):
-        launch(TrlSettings(processes=2), ["sft"], tmp_path)
+        launch_processes(TrlSettings(processes=2), ["sft"], tmp_path)
 
 
 def test_where_this_node_is() -> None:
@@ -219,10 +219,10 @@ def test_a_deepspeed_file_of_ones_own_says_what_is_divided(
     monkeypatch.setenv("ACCELERATE_DEEPSPEED_CONFIG_FILE", str(path))
     if variable is not None:
         monkeypatch.setenv("ACCELERATE_DEEPSPEED_ZERO_STAGE", variable)
-    assert division() == expected
+    assert sharding_strategy() == expected
 
 
 def test_a_deepspeed_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACCELERATE_DEEPSPEED_CONFIG_FILE", "/nowhere/ds.json")
     with pytest.raises(ConfigError, match=r"ACCELERATE_DEEPSPEED_CONFIG_FILE .*/nowhere/ds\.json"):
-        division()
+        sharding_strategy()

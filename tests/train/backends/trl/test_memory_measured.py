@@ -26,7 +26,7 @@ from newskills.train.loops.method import Method
 from newskills.train.loops.reward_model import HeldOutPairs, PreferenceData, RewardModelConfig
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
-from newskills.train.memory import parts
+from newskills.train.memory import memory_by_use
 from newskills.train.settings import TrainerSettings
 from newskills.train.trainers import make_trainer
 from newskills.train.verbs import Datum
@@ -92,14 +92,14 @@ def ratio(
 ) -> float:
     """Return the estimate of a training / the most that PyTorch had allocated at any time of it."""
     told: list[float] = []
-    estimate: Callable[..., Any] = fitting.estimate
+    estimate: Callable[..., Any] = fitting.estimate_step
 
     def noted(*args: Any, **more: Any) -> Any:
         sizes = estimate(*args, **more)
-        told.append(sum(parts(*sizes).values()))
+        told.append(sum(memory_by_use(*sizes).values()))
         return sizes
 
-    patch.setattr(fitting, "estimate", noted)
+    patch.setattr(fitting, "estimate_step", noted)
     patch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # the profiler sees what its own thread allocates
     peak = allocated("trl", base, settings, method, data, folder)
     assert len(told) == 1

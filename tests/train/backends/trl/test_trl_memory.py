@@ -14,9 +14,9 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from newskills.base.errors import ConfigError
 from newskills.train.backends.trl import fitting
-from newskills.train.backends.trl.model import peft_of
-from newskills.train.memory import StepSize, TrainingPlan, parts
-from newskills.train.settings import LoraSettings
+from newskills.train.backends.trl.model import adapter_config
+from newskills.train.memory import StepSize, TrainingPlan, memory_by_use
+from newskills.train.settings import LoraSettings, TrainerSettings
 from newskills.train.shape import model_shape
 
 pytest.importorskip("trl")
@@ -40,7 +40,7 @@ def kept(layers: int, *, half: bool, rank: int, checkpointing: bool) -> int:
         model.enable_input_require_grads()
         import peft
 
-        model = peft.get_peft_model(model, peft_of(LoraSettings(rank=rank)))
+        model = peft.get_peft_model(model, adapter_config(TrainerSettings(lora=LoraSettings(rank=rank))))
     if checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     weights = {value.untyped_storage().data_ptr() for value in model.parameters()}
@@ -78,7 +78,7 @@ def test_activations_are_those_that_autograd_keeps(tmp_path: Path, half: bool, r
     if half and not rank:
         # Copies of the weights for products, which the estimate counts as weights.
         measured -= 2 * shape.in_layers
-    estimated = parts(shape, plan, step)["activations"]
+    estimated = memory_by_use(shape, plan, step)["activations"]
     assert estimated == pytest.approx(measured, rel=0.1)
 
 
@@ -91,14 +91,14 @@ def test_what_cannot_fit_is_refused_before_it_is_loaded(tmp_path: Path, monkeypa
     model = with_tokenizer(tiny_folder(tmp_path / "tiny", eos_token_id=END))
     (model / "model.safetensors").unlink()
     settings = msgspec.structs.replace(SETTINGS, weights="full")
-    monkeypatch.setattr(fitting, "_capacity", lambda: (1e5, "process"))
+    monkeypatch.setattr(fitting, "_memory_capacity", lambda: (1e5, "process"))
     with pytest.raises(
         ConfigError, match=r"needs about [\d.]+ GB of [\d.e-]+ GB on each process: .*optimizer"
     ) as error:
         fine_tune(model, tmp_path / "run", settings=settings)
     assert error.value.hint
     remarks: list[str] = []
-    monkeypatch.setattr(fitting, "_capacity", lambda: (3.3e5, "process"))
+    monkeypatch.setattr(fitting, "_memory_capacity", lambda: (3.3e5, "process"))
     with pytest.raises(Exception, match="cannot be loaded"):
         fine_tune(model, tmp_path / "run", settings=settings, remark=remarks.append)
     assert "may run out of memory" in remarks[0]

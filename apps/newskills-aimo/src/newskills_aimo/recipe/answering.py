@@ -59,10 +59,12 @@ def answering_lines(spec: AnsweringTask) -> Iterator[CommandLine]:
         "output_dir": spec.output_dir,
         "with_sandbox": True if spec.strategy == "tir" else None,
     }
-    yield CommandLine(command="generate", options=options, keys={**_solver(spec), **spec.keys}, why="the answers")
+    yield CommandLine(
+        command="generate", options=options, keys={**_solver_keys(spec), **spec.keys}, why="the answers"
+    )
 
 
-def _solver(spec: AnsweringTask) -> dict[str, Any]:
+def _solver_keys(spec: AnsweringTask) -> dict[str, Any]:
     keys = prompt_settings(spec.strategy == "tir", spec.model, spec.address)
     name = SOLVERS.get(spec.strategy)
     if name is None and spec.strategy == "tir" and spec.samples is not None and spec.samples > 1:
@@ -81,10 +83,10 @@ def write_problem(spec: AnsweringTask) -> None:
 
 def final_answers(spec: AnsweringTask) -> list[tuple[Row, str | None]]:
     """Return (record, its final answer) of each problem: what was chosen, else what its text ends with."""
-    return [(row, _answer(row)) for row in read_rows(spec.output_dir / OUTPUT)]
+    return [(row, _final_answer(row)) for row in read_rows(spec.output_dir / OUTPUT)]
 
 
-def _answer(row: Row) -> str | None:
+def _final_answer(row: Row) -> str | None:
     if row.get("predicted_answer") is not None:
         return str(row["predicted_answer"])
     return extract(str(row.get("generation") or ""), ExtractionPolicy()).answer

@@ -7,7 +7,7 @@ Nothing of a text is ever evaluated.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.voting.values import same_answer
@@ -38,7 +38,9 @@ def extract_gsm8k_answer(text: str) -> str | None:
     '1008'
     """
     matches = _HASHES.findall(text)
-    return matches[-1].strip().replace(",", "") if matches else None
+    if not matches:
+        return None
+    return str(matches[-1]).strip().replace(",", "")
 
 
 def extract_answer_from_solution(text: str) -> str | None:
@@ -66,7 +68,7 @@ def is_equivalent_answer(left: str, other: str) -> bool | None:
     """
     if same_answer(left, other):
         return True
-    return _graded([(left, other)])[0]
+    return _grade_pairs([(left, other)])[0]
 
 
 def verify_answer(response: str | None, ground_truth: str) -> bool | None:
@@ -87,7 +89,9 @@ def verify_answers(pairs: Sequence[tuple[str | None, str]]) -> list[bool | None]
     open_pairs = [
         (answer, truth) for answer, truth in answers if answer is not None and not same_answer(answer, truth)
     ]
-    verdicts = iter(_graded(open_pairs) if open_pairs else [])
+    verdicts: Iterator[bool | None] = iter(())
+    if open_pairs:
+        verdicts = iter(_grade_pairs(open_pairs))
     checked: list[bool | None] = []
     for answer, truth in answers:
         if answer is None:
@@ -112,7 +116,7 @@ def _answer_in(text: str | None) -> str | None:
     return None
 
 
-def _graded(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
+def _grade_pairs(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
     """Return the grader's verdicts on answers, None for unscored ones; the grader runs in processes with a deadline."""
     records = [{"predicted_answer": answer, "expected_answer": truth} for answer, truth in pairs]
     with BatchGrader("math", {"use_predicted_answer_key": True}) as verdict:

@@ -76,8 +76,9 @@ def server_options(model: str, gpus: int, address: str | None) -> dict[str, Any]
     weights = weights_of(model)
     if gpus:
         return {"model": str(weights), "server_type": "vllm", "server_gpus": gpus}
-    served = gguf_of(weights) if weights.is_dir() else weights
-    return {"model": str(served), "server_type": "llamacpp"}
+    if weights.is_dir():
+        weights = gguf_of(weights)
+    return {"model": str(weights), "server_type": "llamacpp"}
 
 
 def weights_of(model: str) -> Path:
@@ -96,12 +97,13 @@ def gguf_of(folder: Path) -> Path:
 def evaluation_lines(spec: EvaluationSettings) -> Iterator[CommandLine]:
     """Yield the command lines of an evaluation; converting and preparing are among them only where not done yet."""
     names = catalog_names(spec.benchmarks)
-    missing = [name for name in names if not _prepared(name, spec.data_dir)]
+    missing = [name for name in names if not _is_prepared(name, spec.data_dir)]
     yield from serving_lines(spec.model, spec.gpus, spec.address)
     if missing:
         own = {"data_dir": spec.data_dir}
         yield CommandLine(command="prepare_data", places=tuple(missing), options=own, why="the problems")
-    counted = ",".join(f"{name}:{spec.samples if spec.samples > 1 else 0}" for name in names)
+    samples = spec.samples if spec.samples > 1 else 0
+    counted = ",".join(f"{name}:{samples}" for name in names)
     options: dict[str, Any] = {
         "benchmarks": counted,
         **server_options(spec.model, spec.gpus, spec.address),
@@ -148,12 +150,12 @@ def prompt_settings(tir: bool, model: str, address: str | None) -> dict[str, Any
     return keys
 
 
-def _prepared(name: str, data_dir: str | None) -> bool:
+def _is_prepared(name: str, data_dir: str | None) -> bool:
     benchmark = get_benchmark(name)
     return (split_folder(benchmark, data_dir) / f"{benchmark.split}.jsonl").is_file()
 
 
-def evaluate(spec: EvaluationSettings, *, ns: Ns) -> int:
+def run_evaluation(spec: EvaluationSettings, *, ns: Ns) -> int:
     """Run the lines of an evaluation; return 0, or the exit code of the first line that ended otherwise."""
     for line in evaluation_lines(spec):
         if code := ns(line):
@@ -261,12 +263,12 @@ def _base_of(folder: Path) -> str:
 
 def checkpoint_scores(folder: Path) -> list[CheckpointScores]:
     """Return the scores of the evaluated checkpoints in `folder`, by step."""
-    point_list = []
+    scores = []
     for path in folder.glob("checkpoint-*"):
         match = _NUMBERED.fullmatch(path.name)
         if match and (path / EXTENDED_FILE).is_file():
-            point_list.append(CheckpointScores(int(match[1]), path.name, headline_scores(path)))
-    return sorted(point_list, key=lambda point: point.step)
+            scores.append(CheckpointScores(int(match[1]), path.name, headline_scores(path)))
+    return sorted(scores, key=lambda point: point.step)
 
 
 def write_checkpoint_table(folder: Path) -> str:
@@ -280,8 +282,10 @@ def write_checkpoint_table(folder: Path) -> str:
         raise NewskillsError(f"{folder}: no checkpoint was evaluated.")
     names = list(dict.fromkeys(name for point in measured for name in point.scores))
     rows = [["step", *names]]
-    rows += [[str(point.step), *(_cell(point.scores.get(name)) for name in names)] for point in measured]
-    curves = [line for name in names for line in ("", f"{name}, % and 95 % interval", *_curve(measured, name))]
+    rows += [[str(point.step), *(_format_score(point.scores.get(name)) for name in names)] for point in measured]
+    curves = [
+        line for name in names for line in ("", f"{name}, % and 95 % interval", *_curve_lines(measured, name))
+    ]
     text = "\n".join([*markdown_table(rows), "", "```", *curves[1:], "```"])
     with atomic_write(folder / PAGE) as file:
         file.write(f"# Checkpoints\n\n{text}\n".encode())
@@ -290,13 +294,13 @@ def write_checkpoint_table(folder: Path) -> str:
     return "\n\n".join([*blocks, "\n".join(curves[1:]), f"written to {folder / PAGE}"])
 
 
-def _cell(number: Number | None) -> str:
+def _format_score(number: Number | None) -> str:
     if number is None:
         return "–"
     return f"{number.value:.1f} ({number.low:.1f} to {number.high:.1f})"
 
 
-def _curve(measured: Sequence[CheckpointScores], name: str) -> Iterator[str]:
+def _curve_lines(measured: Sequence[CheckpointScores], name: str) -> Iterator[str]:
     """Yield a line for each step with a score: the interval on a scale of 0 to 100 %, and where the score lies in
     it."""
     for point in measured:

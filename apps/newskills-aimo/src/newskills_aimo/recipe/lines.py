@@ -25,7 +25,7 @@ HELD_OUT_PROGRAMS, PROGRAMS = "newskills_aimo.recipe.held_out::WITH_PROGRAMS", "
 
 
 class CommandLine(Struct, frozen=True, kw_only=True):
-    """`ns command places --options ++keys`; what is None is not said.
+    """`ns command places --options ++keys`; options and keys that are None are left out.
 
     why      what it is for
     lenient  what the command does not have may be left out, with a note: not every trainer has everything
@@ -40,16 +40,16 @@ class CommandLine(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> list[str]:
-        options = [f"--{name}={_text(value)}" for name, value in self.options.items() if value is not None]
-        keys = [f"++{name}={_text(value)}" for name, value in self.keys.items() if value is not None]
+        options = [f"--{name}={_format_value(value)}" for name, value in self.options.items() if value is not None]
+        keys = [f"++{name}={_format_value(value)}" for name, value in self.keys.items() if value is not None]
         return [*self.places, *options, *keys]
 
     @property
-    def shown(self) -> str:
+    def shell_text(self) -> str:
         return shlex.join(["ns", *self.command.split(), *self.words])
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple | list):
@@ -70,22 +70,25 @@ class ReportingOptions(Struct, frozen=True, kw_only=True):
 def data_line(stage: Stage, dataset: str | None, tests: Sequence[str], places: Mapping[str, Any]) -> CommandLine:
     """Return the line for the problems of `dataset` (None: of the files alone, in a form of our own) without
     those of `tests`."""
-    sft = isinstance(stage, SftStage)
-    files = ",".join(stage.data_files) or None
+    files_key = "input_files" if dataset else "preprocessed_dataset_files"
+    config_name, downsampling, solution_keys = "math_rl", None, dict[str, Any]()
+    if isinstance(stage, SftStage):
+        config_name = "stem_sft"
+        solution_keys = {"prompt_config": stage.prompt, "filters.trim_solutions": False}
+        if stage.max_samples is not None:
+            downsampling = "random"
     keys = {
         "output_path": Path(stage.output) / DATA / BUILT,
-        "input_files": files if dataset else None,
-        "preprocessed_dataset_files": None if dataset else files,
+        files_key: ",".join(stage.data_files) or None,
         "num_output_samples": stage.max_samples,
-        "downsampling_method": None if stage.max_samples is None or not sft else "random",
+        "downsampling_method": downsampling,
         "random_seed": stage.seed,
-        "prompt_config": stage.prompt if sft else None,
-        "filters.trim_solutions": False if sft else None,
+        **solution_keys,
         "filters.remove_len_outlier_problems": False,
         "filters.remove_contaminated": bool(tests),
     }
     options = {
-        "config_name": "stem_sft" if sft else "math_rl",
+        "config_name": config_name,
         "dataset": dataset,
         **places,
         "decontaminate": ",".join(tests) or None,
@@ -110,26 +113,27 @@ class Sizes(Struct, frozen=True):
 def sft_line(
     stage: SftStage, start: str, backend: Backend, sizes: Sizes | None, reporting: ReportingOptions
 ) -> CommandLine:
-    """Return the line of `ns sft`. `sizes`: of the files; None: nobody knows yet."""
+    """Return the line of `ns sft`. `sizes` of the files are None where they are not known yet."""
     steps = None if sizes is None else steps_of(stage.epochs, sizes.rows, stage.batch)
-    asks = _asks(stage, sizes)
-    programs = asks and isinstance(stage, TirStage)
-    held_out = {
-        "eval_benchmark": HELD_OUT_PROGRAMS if programs else HELD_OUT,
-        "eval_split": VALIDATION,
-        "data_dir": Path(stage.output) / DATA,
-    }
+    options = _path_options(stage, start, backend, reporting)
     keys = {
-        **_common(stage, backend, steps, reporting),
+        **_common_keys(stage, backend, steps, reporting),
         "batch_size": stage.batch,
         "max_length": stage.max_length,
-        "eval.every": stage.eval_steps if asks else None,
-        "eval.code_tags": PROGRAMS if programs else None,
-        "eval.code_executions": stage.max_executions if asks and isinstance(stage, TirStage) else None,
     }
+    if _has_evaluation(stage, sizes):
+        benchmark = HELD_OUT
+        keys["eval.every"] = stage.eval_steps
+        if isinstance(stage, TirStage):
+            benchmark = HELD_OUT_PROGRAMS
+            keys |= {"eval.code_tags": PROGRAMS, "eval.code_executions": stage.max_executions}
+        options |= {
+            "eval_benchmark": benchmark,
+            "eval_split": VALIDATION,
+            "data_dir": Path(stage.output) / DATA,
+        }
     if TRAINERS.properties(backend).quantizes and stage.quantisation != "none":
         keys["trainer.trl.quantization"] = stage.quantisation
-    options = {**_places(stage, start, backend, reporting), **(held_out if asks else {})}
     return CommandLine(command="sft", options=options, keys=keys, why="training on the solutions", lenient=True)
 
 
@@ -140,7 +144,7 @@ def rl_line(
     problems = stage.batch // stage.num_generations
     steps = None if sizes is None else steps_of(stage.epochs, sizes.rows, problems)
     keys = {
-        **_common(stage, backend, steps, reporting),
+        **_common_keys(stage, backend, steps, reporting),
         "prompt_config": stage.prompt,
         "eval_type": "math",
         "batch_size": problems,
@@ -149,10 +153,10 @@ def rl_line(
         "temperature": stage.temperature,
         "top_p": stage.top_p,
         "kl": stage.beta,
-        **_reward(stage),
+        **_reward_keys(stage),
     }
-    options = _places(stage, start, backend, reporting)
-    if _asks(stage, sizes):
+    options = _path_options(stage, start, backend, reporting)
+    if _has_evaluation(stage, sizes):
         options["eval_data"] = held_out_file(Path(stage.output))
         keys |= {
             "eval.every": stage.eval_steps,
@@ -166,7 +170,7 @@ def rl_line(
     return CommandLine(command="grpo", options=options, keys=keys, why="training on rewards", lenient=True)
 
 
-def _asks(stage: Stage, sizes: Sizes | None) -> bool:
+def _has_evaluation(stage: Stage, sizes: Sizes | None) -> bool:
     return bool(stage.eval_steps) and (sizes is None or sizes.held_out > 0)
 
 
@@ -175,7 +179,7 @@ def held_out_file(output: Path) -> Path:
     return output / DATA / HELD_OUT_NAME / f"{VALIDATION}.jsonl"
 
 
-def _reward(stage: RlStage) -> dict[str, Any]:
+def _reward_keys(stage: RlStage) -> dict[str, Any]:
     reward: dict[str, Any] = {
         "correct": stage.correct,
         "wrong": stage.wrong,
@@ -193,18 +197,19 @@ def _reward(stage: RlStage) -> dict[str, Any]:
     return {f"reward.{name}": value for name, value in reward.items()}
 
 
-def _places(stage: Stage, start: str, backend: Backend, reporting: ReportingOptions) -> dict[str, Any]:
-    return {
+def _path_options(stage: Stage, start: str, backend: Backend, reporting: ReportingOptions) -> dict[str, Any]:
+    options: dict[str, Any] = {
         "model": start,
         "training_data": Path(stage.output) / DATA / TRAIN,
         "output_dir": stage.output,
         "backend": backend,
-        "wandb_name": reporting.run_name if "wandb" in reporting.report_to else None,
-        "wandb_project": reporting.project if "wandb" in reporting.report_to else None,
     }
+    if "wandb" in reporting.report_to:
+        options |= {"wandb_name": reporting.run_name, "wandb_project": reporting.project}
+    return options
 
 
-def _common(stage: Stage, backend: Backend, steps: int | None, reporting: ReportingOptions) -> dict[str, Any]:
+def _common_keys(stage: Stage, backend: Backend, steps: int | None, reporting: ReportingOptions) -> dict[str, Any]:
     """Return the keys of both kinds of training. The cpu trainer has pairs on all layers, and no dropout."""
     keys: dict[str, Any] = {
         "epochs": stage.epochs,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of solutions to learn from are run, so that nothing is learnt whose output is not what it says."""
+"""Runs the programs of solutions, so that no solution is learnt whose programs print something else than it shows."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class ProgramCheck(Struct, frozen=True, kw_only=True):
     sandbox: SandboxConfig = SandboxConfig()
 
 
-def blocks(solution: str) -> list[CodeBlock]:
+def find_code_blocks(solution: str) -> list[CodeBlock]:
     """Return the programs between ```python and ```, in order.
 
     >>> blocks("So:\\n```python\\nprint(2)\\n```\\n```output\\n2\\n```\\n")
-    [Block(code='print(2)', shown='2')]
+    [CodeBlock(code='print(2)', shown='2')]
     """
     return [CodeBlock(match[1], match[2]) for match in _BLOCK.finditer(solution)]
 
@@ -86,7 +86,7 @@ def keep_true(
     try:
         verdicts = [str(row["verdict"]) for row in read_rows(log.path)]
         if len(verdicts) < len(rows):
-            aio.run(lambda: _judge(rows, verdicts, log, check, say))
+            aio.run(lambda: _judge_rows(rows, verdicts, log, check, say))
     finally:
         log.close()
     kept = [row for row, verdict in zip(rows, verdicts, strict=True) if verdict == KEPT]
@@ -101,7 +101,7 @@ def keep_true(
     return counts
 
 
-async def _judge(
+async def _judge_rows(
     rows: Sequence[Row], verdicts: list[str], log: AppendLog, check: ProgramCheck, say: Callable[[str], None]
 ) -> None:
     """Append a verdict to `verdicts` and `log` for each row that has none yet."""
@@ -128,7 +128,7 @@ async def _judge(
 
 async def verdict_of(solution: str, sandbox: Sandbox, check: ProgramCheck) -> str:
     """Return `KEPT`, or why the solution is left out. Raises SandboxError."""
-    programs = blocks(solution)
+    programs = find_code_blocks(solution)
     if not programs:
         return "without code"
     if len(programs) > check.limit:
@@ -136,12 +136,12 @@ async def verdict_of(solution: str, sandbox: Sandbox, check: ProgramCheck) -> st
     template = Execution(code="", timeout=check.timeout, max_output_characters=10_000)
     async with CodeSession(Kit(sandbox=sandbox), template) as session:
         for block in programs:
-            if (why := _wrong(block, await session.run(block.code))) is not None:
+            if (why := _failure_reason(block, await session.run(block.code))) is not None:
                 return why
     return KEPT
 
 
-def _wrong(block: CodeBlock, result: ExecutionResult) -> str | None:
+def _failure_reason(block: CodeBlock, result: ExecutionResult) -> str | None:
     if result.status == "timeout":
         return "too slow"
     if result.status != "completed":

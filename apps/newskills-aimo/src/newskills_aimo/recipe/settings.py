@@ -20,7 +20,7 @@ TESTS = ("hendrycks_math", "math-500", "aime24", "aime25", "amc23", "gsm8k")
 """Benchmarks whose test problems are kept out of all training data."""
 
 
-def _doc(text: str) -> Meta:
+def _describe(text: str) -> Meta:
     return Meta(description=text)
 
 
@@ -28,10 +28,12 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Positive = Annotated[int, Meta(ge=1)]
 
 # Stages differ in the defaults of these, and a field that is declared again would lose its meaning.
-Start = Annotated[str, _doc("Hugging Face folder or name, training folder, .gguf file, or smollm2")]
-Output = Annotated[str, _doc("folder for data, checkpoints, metrics and the trained model")]
-Datasets = Annotated[tuple[str, ...], _doc("published sets; if one cannot be downloaded, the next one is used")]
-PromptName = Annotated[str, _doc("prompt that wraps the problems")]
+Start = Annotated[str, _describe("Hugging Face folder or name, training folder, .gguf file, or smollm2")]
+Output = Annotated[str, _describe("folder for data, checkpoints, metrics and the trained model")]
+Datasets = Annotated[
+    tuple[str, ...], _describe("published sets; if one cannot be downloaded, the next one is used")
+]
+PromptName = Annotated[str, _describe("prompt that wraps the problems")]
 Epochs = Annotated[float, Meta(gt=0, description="passes over the data")]
 BatchSize = Annotated[int, Meta(ge=1, description="sequences per device at once (micro-batch)")]
 Accumulation = Annotated[int, Meta(ge=1, description="micro-batches per step (gradient accumulation)")]
@@ -39,7 +41,7 @@ Rate = Annotated[float, Meta(gt=0, description="peak learning rate")]
 GradNorm = Annotated[float, Meta(ge=0, description="gradient clipping: largest norm; 0 = none")]
 Rank = Annotated[int, Meta(ge=1, description="rank of the LoRA pairs")]
 Alpha = Annotated[float, Meta(gt=0, description="scale: the LoRA product is multiplied by alpha / rank")]
-Modules = Annotated[tuple[str, ...], _doc("layers that get LoRA pairs")]
+Modules = Annotated[tuple[str, ...], _describe("layers that get LoRA pairs")]
 LoggingSteps = Annotated[int, Meta(ge=1, description="accepted for compatibility; every step is logged")]
 SaveSteps = Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")]
 EvalSteps = Annotated[int, Meta(ge=0, description="steps between evaluations on held-out rows; 0 = none")]
@@ -53,27 +55,27 @@ class Stage(Struct, frozen=True, kw_only=True):
     output: Output
     datasets: Datasets
     prompt: PromptName
-    data_files: Annotated[tuple[str, ...], _doc("files to train on instead")] = ()
+    data_files: Annotated[tuple[str, ...], _describe("files to train on instead")] = ()
     max_samples: Annotated[
-        Positive | None, _doc("number of training problems, chosen by the seed; null = all")
+        Positive | None, _describe("number of training problems, chosen by the seed; null = all")
     ] = None
-    seed: Annotated[int, _doc("seed of the choice and order of the data, and of samples")] = 42
+    seed: Annotated[int, _describe("seed of the choice and order of the data, and of samples")] = 42
     epochs: Epochs
     batch_size: BatchSize
     accumulation: Accumulation
     learning_rate: Rate
-    warmup: Annotated[Share, _doc("share of the steps for warm-up")] = 0.03
+    warmup: Annotated[Share, _describe("share of the steps for warm-up")] = 0.03
     schedule: Annotated[
-        Literal["constant", "linear", "cosine"], _doc("schedule of the learning rate after warm-up")
+        Literal["constant", "linear", "cosine"], _describe("schedule of the learning rate after warm-up")
     ] = "cosine"
     weight_decay: Annotated[float, Meta(ge=0, description="weight decay of AdamW")] = 0.01
     max_grad_norm: GradNorm = 1.0
     lora_rank: Rank
     lora_alpha: Alpha
-    lora_dropout: Annotated[Share, _doc("dropout of the LoRA input")] = 0.05
+    lora_dropout: Annotated[Share, _describe("dropout of the LoRA input")] = 0.05
     lora_modules: Modules = PROJECTIONS
     attention: Annotated[
-        str, _doc("attention implementation of transformers on a GPU; empty = chosen by transformers")
+        str, _describe("attention implementation of transformers on a GPU; empty = chosen by transformers")
     ] = ""
     logging_steps: LoggingSteps = 10
     save_steps: SaveSteps
@@ -92,8 +94,10 @@ class SftStage(Stage, frozen=True, kw_only=True):
     """Learning from solutions."""
 
     max_length: MaxLength
-    validation: Annotated[Share, _doc("share of the rows to hold out")] = 0.01
-    quantisation: Annotated[Literal["nf4", "none"], _doc("quantisation of the frozen weights on a GPU")] = "nf4"
+    validation: Annotated[Share, _describe("share of the rows to hold out")] = 0.01
+    quantisation: Annotated[Literal["nf4", "none"], _describe("quantisation of the frozen weights on a GPU")] = (
+        "nf4"
+    )
 
 
 class CotStage(SftStage, frozen=True, kw_only=True):
@@ -131,13 +135,13 @@ class TirStage(SftStage, frozen=True, kw_only=True):
     eval_steps: EvalSteps = 200
     max_length: MaxLength = 8192
     max_executions: Annotated[
-        Positive, _doc("largest number of code blocks in a solution; rows with more are left out")
+        Positive, _describe("largest number of code blocks in a solution; rows with more are left out")
     ] = 5
     timeout: Annotated[
         float, Meta(gt=0, description="time limit of a code block in seconds, when rows are checked")
     ] = 10.0
     check_programs: Annotated[
-        bool, _doc("run the code of the rows in the sandbox; leave out rows whose output differs")
+        bool, _describe("run the code of the rows in the sandbox; leave out rows whose output differs")
     ] = True
 
 
@@ -160,24 +164,24 @@ class RlStage(Stage, frozen=True, kw_only=True):
     save_steps: SaveSteps = 100
     eval_steps: EvalSteps = 100
     num_generations: Annotated[int, Meta(ge=2, description="samples per problem (group size)")] = 4
-    max_tokens: Annotated[Positive, _doc("longest sample in tokens")] = 2048
+    max_tokens: Annotated[Positive, _describe("longest sample in tokens")] = 2048
     temperature: Annotated[float, Meta(gt=0, description="sampling temperature")] = 0.7
     top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass")] = 0.95
     beta: Annotated[float, Meta(ge=0, description="weight of the KL divergence from the initial model")] = 0.1
-    vllm: Annotated[Literal["colocate", "none"], _doc("sampler on a GPU")] = "colocate"
-    vllm_memory: Annotated[Share, _doc("share of the GPU's memory for vLLM")] = 0.5
-    correct: Annotated[float, _doc("reward of a correct answer")] = 1.0
-    wrong: Annotated[float, _doc("reward of a wrong answer, or of none")] = -0.5
-    boxed: Annotated[float, _doc("added to the reward if the answer is in a box")] = 0.1
+    vllm: Annotated[Literal["colocate", "none"], _describe("sampler on a GPU")] = "colocate"
+    vllm_memory: Annotated[Share, _describe("share of the GPU's memory for vLLM")] = 0.5
+    correct: Annotated[float, _describe("reward of a correct answer")] = 1.0
+    wrong: Annotated[float, _describe("reward of a wrong answer, or of none")] = -0.5
+    boxed: Annotated[float, _describe("added to the reward if the answer is in a box")] = 0.1
     length_penalty: Annotated[
         float, Meta(ge=0, description="length penalty p in p · max(0, characters / 1000 - 2)")
     ] = 0.0
-    judge_model: Annotated[str, _doc("judge model that rates samples; empty = none")] = ""
-    judge_server_type: Annotated[str, _doc("server type of the judge")] = "openai"
-    judge_address: Annotated[str, _doc("address of the judge's server; empty = that of the service")] = ""
-    judge_weight: Annotated[Share, _doc("weight of the judge's rating in the reward")] = 0.5
-    eval_samples: Annotated[Positive, _doc("number of held-out problems for evaluation")] = 50
-    eval_batch_size: Annotated[Positive, _doc("held-out problems per batch")] = 8
+    judge_model: Annotated[str, _describe("judge model that rates samples; empty = none")] = ""
+    judge_server_type: Annotated[str, _describe("server type of the judge")] = "openai"
+    judge_address: Annotated[str, _describe("address of the judge's server; empty = that of the service")] = ""
+    judge_weight: Annotated[Share, _describe("weight of the judge's rating in the reward")] = 0.5
+    eval_samples: Annotated[Positive, _describe("number of held-out problems for evaluation")] = 50
+    eval_batch_size: Annotated[Positive, _describe("held-out problems per batch")] = 8
     eval_temperature: Annotated[float, Meta(ge=0, description="temperature of the evaluation answers")] = 0.1
 
 
@@ -189,7 +193,7 @@ class AimoConfig(Struct, frozen=True, kw_only=True):
     rl: RlStage = RlStage()
     decontaminate: Annotated[
         tuple[str, ...],
-        _doc("benchmarks (or JSONL files with `problem`) whose problems are removed from the training data"),
+        _describe("benchmarks (or JSONL files with `problem`) whose problems are removed from the training data"),
     ] = TESTS
 
     def stage(self, name: StageName) -> Stage:
@@ -200,9 +204,13 @@ class AimoConfig(Struct, frozen=True, kw_only=True):
 DEFAULTS = Path(__file__).with_name("default.yaml")
 
 
-def settings(file: str | None, options: Mapping[str, Any], overrides: Mapping[str, Any]) -> Resolved[AimoConfig]:
+def resolve_settings(
+    file: str | None, options: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> Resolved[AimoConfig]:
     """Merge defaults, `file` (YAML), `options` and `++` keys, each over those before it. Raises ConfigError,
     UnknownNameError."""
     hint = f"An example is {DEFAULTS}."
-    layers = [Layer(file, read_settings(Path(file).expanduser(), hint))] if file else []
-    return resolve(AimoConfig, [*layers, Layer("options", options), Layer("command line", overrides)])
+    layers = [Layer("options", options), Layer("command line", overrides)]
+    if file:
+        layers.insert(0, Layer(file, read_settings(Path(file).expanduser(), hint)))
+    return resolve(AimoConfig, layers)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stages one after the other. Each leaves folders and files that count only when they are whole, so the same
-command goes on where it was stopped."""
+"""Runs the stages one after the other. Each writes folders and files that count only when they are complete, so the
+same command resumes where it was stopped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.sandbox.config import SandboxConfig
 from newskills.train.backends.cpu.weights import read_shape
 from newskills.train.data.card import card_files
-from newskills.train.data.published import resembling
+from newskills.train.data.published import resembling_schema
 from newskills.train.loops.folder import CHECKPOINTS, SAMPLES, Checkpoint
 from newskills_aimo.recipe.lines import (
     BUILT,
@@ -88,10 +88,10 @@ class _DataState(Struct, frozen=True, kw_only=True):
     held_out: int
 
 
-def train(training: StagedTraining, *, ns: Ns, say: PrintLine) -> int:
+def train_stages(training: StagedTraining, *, ns: Ns, say: PrintLine) -> int:
     """Run all stages; return 0, or the exit code of the first line that ended otherwise. Raises NewskillsError;
     what is done stays done."""
-    check(training)
+    check_training(training)
     for name in training.stages:
         stage = training.config.stage(name)
         if (Path(stage.output) / FINAL).is_dir():
@@ -103,9 +103,9 @@ def train(training: StagedTraining, *, ns: Ns, say: PrintLine) -> int:
     return 0
 
 
-def plan(training: StagedTraining) -> Iterator[tuple[str, CommandLine]]:
+def plan_stages(training: StagedTraining) -> Iterator[tuple[str, CommandLine]]:
     """Yield (stage, line) of all that would be run, as far as it is known before the data are there."""
-    check(training)
+    check_training(training)
     made: set[str] = set()
     for name in training.stages:
         stage = training.config.stage(name)
@@ -115,12 +115,12 @@ def plan(training: StagedTraining) -> Iterator[tuple[str, CommandLine]]:
             start = model_in(stage.start, stage.output, there=False)
         if start.endswith(CONVERTED) and not Path(start).is_dir():
             yield name, convert_line(stage.start, Path(start))
-        yield name, data_line(stage, _datasets(stage)[0], training.config.decontaminate, training.places)
+        yield name, data_line(stage, _dataset_choices(stage)[0], training.config.decontaminate, training.places)
         yield name, training_line(stage, start, training, None)
         made.add(stage.output)
 
 
-def check(training: StagedTraining) -> None:
+def check_training(training: StagedTraining) -> None:
     """Raise ConfigError for settings that do not fit together."""
     config = training.config
     for name in training.stages:
@@ -139,9 +139,10 @@ def check(training: StagedTraining) -> None:
 
 
 def training_line(stage: Stage, start: str, training: StagedTraining, sizes: Sizes | None) -> CommandLine:
-    make: Any = sft_line if isinstance(stage, SftStage) else rl_line
-    line: CommandLine = make(stage, start, training.backend, sizes, training.reporting)
-    return line
+    if isinstance(stage, SftStage):
+        return sft_line(stage, start, training.backend, sizes, training.reporting)
+    assert isinstance(stage, RlStage)
+    return rl_line(stage, start, training.backend, sizes, training.reporting)
 
 
 CONVERTED = "base_hf_model"
@@ -163,12 +164,11 @@ def model_in(start: str, output: str, *, there: bool = True) -> str:
     if path.is_dir() or start.startswith((".", "/", "~", "outputs/")):
         if not there:
             return str(path / FINAL)
-        if path.is_dir():
-            inside = ", ".join(sorted(child.name for child in path.iterdir())[:6])
-        else:
-            inside = ""
+        what = f"There is no model in {start}"
+        if path.is_dir() and (names := sorted(child.name for child in path.iterdir())):
+            what += f", which has {', '.join(names[:6])}"
         raise ConfigError(
-            f"There is no model in {start}{f', which has {inside}' if inside else ''}.",
+            f"{what}.",
             hint="Run the stage before (--stage cot, then tir), or give a model with --base-model.",
         )
     return start
@@ -192,9 +192,11 @@ def _train_stage(stage: Stage, training: StagedTraining, ns: Ns, say: PrintLine)
     read."""
     start, final = model_in(stage.start, stage.output), Path(stage.output) / FINAL
     if os.environ.get("RANK", "0") != "0":
-        sizes = _awaited(lambda: _sizes_made_by_first(stage, start, training))
+        sizes = _poll_until(lambda: _sizes_made_by_first(stage, start, training))
         code = ns(training_line(stage, start, training, sizes))
-        return code or (0 if _awaited(final.is_dir) else 1)
+        if not code:
+            _poll_until(final.is_dir)
+        return code
     if (
         start.endswith(CONVERTED)
         and not Path(start).is_dir()
@@ -203,7 +205,7 @@ def _train_stage(stage: Stage, training: StagedTraining, ns: Ns, say: PrintLine)
         return code
     if training.resume_from:
         _checkpoint_at(Path(training.resume_from))
-    sizes = _data(stage, start, training, ns, say)
+    sizes = _prepare_data(stage, start, training, ns, say)
     if training.resume_from:
         begin_at(Path(training.resume_from), Path(stage.output))
     if code := ns(training_line(stage, start, training, sizes)):
@@ -214,14 +216,12 @@ def _train_stage(stage: Stage, training: StagedTraining, ns: Ns, say: PrintLine)
 
 
 def _sizes_made_by_first(stage: Stage, start: str, training: StagedTraining) -> Sizes | None:
-    made = _known(stage, _made_with(stage, start, training))
-    begun = not training.resume_from or (Path(stage.output) / CHECKPOINTS).is_file()
-    if begun:
-        return made
-    return None
+    if training.resume_from and not (Path(stage.output) / CHECKPOINTS).is_file():
+        return None
+    return _existing_sizes(stage, _made_with(stage, start, training))
 
 
-def _awaited(look: Callable[[], T | None]) -> T:
+def _poll_until(look: Callable[[], T | None]) -> T:
     """Call `look` every `POLL` seconds until it finds something, and return that. There is no time limit: a launcher
     ends all processes when one of them has failed."""
     while not (result := look()):
@@ -243,10 +243,10 @@ def keep_samples(output: Path, reporting: ReportingOptions) -> str:
     )
 
 
-def _data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: PrintLine) -> Sizes:
+def _prepare_data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: PrintLine) -> Sizes:
     """Make the files to learn from and to validate with, once, and return their sizes."""
     folder, wanted = Path(stage.output) / DATA, _made_with(stage, start, training)
-    if (existing := _known(stage, wanted)) is not None:
+    if (existing := _existing_sizes(stage, wanted)) is not None:
         say(f"data: {existing.rows} training rows, {existing.held_out} problems held out; already prepared")
         return existing
     if (Path(stage.output) / CHECKPOINTS).is_file():
@@ -254,12 +254,12 @@ def _data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: Print
             f"{stage.output} has a training on other data.",
             hint="Use the same settings to resume it, or another --output-dir.",
         )
-    _built(_data_lines(stage, training), ns, say)
-    say(_overlap(folder / BUILT))
+    _build_first_dataset(_data_lines(stage, training), ns, say)
+    say(_describe_overlap(folder / BUILT))
     rows = list(read_rows(folder / BUILT))
     if isinstance(stage, TirStage) and stage.check_programs:
         rows = _with_true_programs(rows, folder, stage, training.sandbox, say)
-    rows = _fitting(rows, stage, start, say)
+    rows = _drop_long_rows(rows, stage, start, say)
     held = _held_out(stage, len(rows))
     problems = [problem for row in rows[:held] if (problem := _problem_of(row))["expected_answer"]]
     held_questions = {problem["problem"] for problem in problems}
@@ -276,16 +276,21 @@ def _data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: Print
 
 def _data_lines(stage: Stage, training: StagedTraining) -> list[CommandLine]:
     return [
-        data_line(stage, dataset, training.config.decontaminate, training.places) for dataset in _datasets(stage)
+        data_line(stage, dataset, training.config.decontaminate, training.places)
+        for dataset in _dataset_choices(stage)
     ]
 
 
 def _made_with(stage: Stage, start: str, training: StagedTraining) -> dict[str, Any]:
     """Return all that the data of a stage depend on."""
-    return {"lines": [line.words for line in _data_lines(stage, training)], **_lengths(stage), "start": start}
+    return {
+        "lines": [line.words for line in _data_lines(stage, training)],
+        **_length_settings(stage),
+        "start": start,
+    }
 
 
-def _known(stage: Stage, wanted: Row) -> Sizes | None:
+def _existing_sizes(stage: Stage, wanted: Row) -> Sizes | None:
     """Return the sizes of the data if they were made with the same settings, else None."""
     path = Path(stage.output) / DATA / MADE
     if not path.is_file():
@@ -298,11 +303,14 @@ def _known(stage: Stage, wanted: Row) -> Sizes | None:
 
 def _problem_of(row: Row) -> Row:
     """Return a row of either form as a problem with its answer."""
-    problem = row["problem"] if "problem" in row else row["messages"][-2]["content"]
+    if "problem" in row:
+        problem = row["problem"]
+    else:
+        problem = row["messages"][-2]["content"]
     return {"problem": problem, "expected_answer": row.get("expected_answer")}
 
 
-def _overlap(built: Path) -> str:
+def _describe_overlap(built: Path) -> str:
     """Describe the result of the comparison with the test sets."""
     card = msgspec.json.decode(card_files(built)[0].read_bytes(), type=Row)
     names = ", ".join(card["compared_with"])
@@ -312,7 +320,7 @@ def _overlap(built: Path) -> str:
     return f"overlap: {removed} of {card['rows_read']} rows are problems of {names}, and were left out"
 
 
-def _built(lines: Sequence[CommandLine], ns: Ns, say: PrintLine) -> None:
+def _build_first_dataset(lines: Sequence[CommandLine], ns: Ns, say: PrintLine) -> None:
     """Build the first of the sets that can be built. Raises DataError where none can."""
     for line, following in zip(lines, [*lines[1:], None], strict=True):
         try:
@@ -335,9 +343,9 @@ def _with_true_programs(
     return list(read_rows(checked))
 
 
-def _fitting(rows: list[Row], stage: Stage, start: str, say: PrintLine) -> list[Row]:
+def _drop_long_rows(rows: list[Row], stage: Stage, start: str, say: PrintLine) -> list[Row]:
     """Return the rows that fit into the longest sequence and the model's context. Raises DataError where none does."""
-    tokenizer, limit = HFTokenizer(start), _context(start)
+    tokenizer, limit = HFTokenizer(start), _context_length(start)
     prompt = load_prompt(stage.prompt, PromptOverrides(official_folders=official_folders(None)))
     if isinstance(stage, SftStage):
         limit = min(limit, stage.max_length)
@@ -364,7 +372,7 @@ def _fitting(rows: list[Row], stage: Stage, start: str, say: PrintLine) -> list[
     return kept
 
 
-def _context(start: str) -> int:
+def _context_length(start: str) -> int:
     """Return the tokens that the model in the folder `start` can see; without bound where it is not here."""
     path = Path(start) / "config.json"
     if not path.is_file():
@@ -372,7 +380,7 @@ def _context(start: str) -> int:
     return int(decode_row(path.read_bytes(), path, 1).get("max_position_embeddings", 1 << 30))
 
 
-def _lengths(stage: Stage) -> dict[str, Any]:
+def _length_settings(stage: Stage) -> dict[str, Any]:
     names = (
         "max_length",
         "validation",
@@ -387,13 +395,15 @@ def _lengths(stage: Stage) -> dict[str, Any]:
 
 def _held_out(stage: Stage, rows: int) -> int:
     """Return the number of rows to validate with; at least one is left to learn from."""
-    wanted = math.ceil(stage.validation * rows) if isinstance(stage, SftStage) else 0
+    wanted = 0
+    if isinstance(stage, SftStage):
+        wanted = math.ceil(stage.validation * rows)
     if isinstance(stage, RlStage):
         wanted = min(stage.eval_samples, rows // 10)
     return min(wanted, rows - 1)
 
 
-def _datasets(stage: Stage) -> Sequence[str | None]:
+def _dataset_choices(stage: Stage) -> Sequence[str | None]:
     """Return the published sets to try; for `data_files`, the one whose fields they have, None for `problem` and
     `generation`."""
     if not stage.data_files:
@@ -409,7 +419,7 @@ def _datasets(stage: Stage) -> Sequence[str | None]:
         rows = read_rows(path)
     else:
         rows = (raw.row for raw in read_source(path, Source(format=form)))
-    return (resembling(next(iter(rows), {})) or None,)
+    return (resembling_schema(next(iter(rows), {})) or None,)
 
 
 def begin_at(checkpoint: Path, output: Path) -> None:
@@ -450,13 +460,11 @@ def _checkpoint_at(path: Path) -> Path:
     if path.is_dir():
         return path
     match = _NUMBERED.fullmatch(path.name)
-    padded = path.with_name(f"checkpoint-{int(match[1]):06d}") if match else path
-    if padded.is_dir():
-        return padded
-    if path.parent.is_dir():
-        there = sorted(path_of_checkpoint.name for path_of_checkpoint in path.parent.glob("checkpoint-*"))
-    else:
-        there = []
-    raise ConfigError(
-        f"There is no checkpoint {path}.", hint=f"That folder has {listed(there[::-1])}." if there else ""
-    )
+    if match:
+        padded = path.with_name(f"checkpoint-{int(match[1]):06d}")
+        if padded.is_dir():
+            return padded
+    hint = ""
+    if names := sorted(folder.name for folder in path.parent.glob("checkpoint-*")):
+        hint = f"That folder has {listed(names[::-1])}."
+    raise ConfigError(f"There is no checkpoint {path}.", hint=hint)

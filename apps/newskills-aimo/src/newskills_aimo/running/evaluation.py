@@ -12,7 +12,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Number
 from newskills.config.command_line import Parsed
 from newskills.models.serving.gpus import visible_gpus
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills_aimo.commands.evaluate import Options as OneOptions
 from newskills_aimo.commands.evaluate_all import Options as AllOptions
@@ -26,10 +26,10 @@ from newskills_aimo.recipe.evaluating import (
     checkpoint_lines,
     checkpoint_scores,
     checkpoints_of,
-    evaluate,
     evaluate_checkpoints,
     evaluation_lines,
     headline_scores,
+    run_evaluation,
     write_checkpoint_table,
     write_everything,
 )
@@ -48,7 +48,7 @@ def run_evaluate(parsed: Parsed[OneOptions]) -> int:
     spec = _spec_of_one(parsed)
     if parsed.options.dry_run:
         return show_lines(("", line) for line in evaluation_lines(spec))
-    return evaluate(spec, ns=run_line)
+    return run_evaluation(spec, ns=run_line)
 
 
 def evaluate_result(parsed: Parsed[OneOptions]) -> dict[str, Number] | None:
@@ -57,7 +57,7 @@ def evaluate_result(parsed: Parsed[OneOptions]) -> dict[str, Number] | None:
 
 
 def _spec_of_one(parsed: Parsed[OneOptions]) -> EvaluationSettings:
-    return _spec(parsed, parsed.options.benchmark.split(","), vllm_gpus(parsed.options.use_vllm))
+    return _evaluation_settings(parsed, parsed.options.benchmark.split(","), vllm_gpus(parsed.options.use_vllm))
 
 
 def all_result(parsed: Parsed[AllOptions]) -> dict[str, Number] | None:
@@ -87,12 +87,12 @@ def run_all(parsed: Parsed[AllOptions]) -> int:
     options = parsed.options
     vllm = options.vllm and (visible_gpus() > 0 or "vllm" in parsed.given)
     if options.vllm and not vllm and not options.server_address:
-        notice("no GPU on this machine: llama.cpp serves on the CPU, as with --no-vllm")
+        print_note("no GPU on this machine: llama.cpp serves on the CPU, as with --no-vllm")
     names = [name for text in options.benchmarks for name in text.split(",")] or list(ALL)
-    spec = _spec(parsed, names, vllm_gpus(vllm))
+    spec = _evaluation_settings(parsed, names, vllm_gpus(vllm))
     if options.dry_run:
         return show_lines(("", line) for line in evaluation_lines(spec))
-    if code := evaluate(spec, ns=run_line):
+    if code := run_evaluation(spec, ns=run_line):
         return code
     if options.merge_output:
         sys.stdout.write(f"all scores: {write_everything(spec.output_dir)}\n")
@@ -101,13 +101,13 @@ def run_all(parsed: Parsed[AllOptions]) -> int:
 
 def run_checkpoints(parsed: Parsed[CheckpointsOptions]) -> int:
     options = parsed.options
-    spec = _spec(parsed, options.benchmark.split(","), vllm_gpus(options.use_vllm))
+    spec = _evaluation_settings(parsed, options.benchmark.split(","), vllm_gpus(options.use_vllm))
     if options.dry_run:
-        return show_lines(_planned(spec, options.base_model))
+        return show_lines(_plan_checkpoint_lines(spec, options.base_model))
     return evaluate_checkpoints(spec, options.base_model, ns=run_line, say=print_from_first_process)
 
 
-def _planned(spec: EvaluationSettings, base: str | None) -> Iterator[tuple[str, CommandLine]]:
+def _plan_checkpoint_lines(spec: EvaluationSettings, base: str | None) -> Iterator[tuple[str, CommandLine]]:
     for step, folder in checkpoints_of(Path(spec.model)):
         for line in checkpoint_lines(spec, folder, base):
             yield f"step {step}", line
@@ -141,7 +141,7 @@ def _measured_folders(folder: Path) -> list[Path]:
     return [path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS_FOLDER).is_dir()]
 
 
-def _spec(parsed: Parsed[Any], benchmarks: Sequence[str], count: int) -> EvaluationSettings:
+def _evaluation_settings(parsed: Parsed[Any], benchmarks: Sequence[str], count: int) -> EvaluationSettings:
     options: BenchmarkOptions = parsed.options
     return EvaluationSettings(
         model=options.model,

@@ -15,10 +15,10 @@ from newskills_aimo.running.lines import results_folder, run_line, show_lines, v
 
 def result(parsed: Parsed[Options]) -> Path | None:
     """Return the file of the answers, None for a dry run. Raises NewskillsError."""
-    return value_after(run, parsed, lambda: _task(parsed).output_dir / OUTPUT)
+    return value_after(run, parsed, lambda: _answering_task(parsed).output_dir / OUTPUT)
 
 
-def _task(parsed: Parsed[Options]) -> AnsweringTask:
+def _answering_task(parsed: Parsed[Options]) -> AnsweringTask:
     options = parsed.options
     return AnsweringTask(
         model=options.model,
@@ -34,7 +34,7 @@ def _task(parsed: Parsed[Options]) -> AnsweringTask:
 
 
 def run(parsed: Parsed[Options]) -> int:
-    options, spec = parsed.options, _task(parsed)
+    options, spec = parsed.options, _answering_task(parsed)
     planned = list(answering_lines(spec))
     if options.dry_run:
         return show_lines(("", line) for line in planned)
@@ -42,7 +42,9 @@ def run(parsed: Parsed[Options]) -> int:
     for line in planned:
         if code := run_line(line):
             return code
-    for row, answer in final_answers(spec) if options.problem is not None else ():
-        sys.stdout.write(f"{printable(str(row.get('generation') or ''))}\nanswer: {printable(str(answer))}\n")
+    if options.problem is not None:
+        for row, answer in final_answers(spec):
+            text = printable(str(row.get("generation") or ""))
+            sys.stdout.write(f"{text}\nanswer: {printable(str(answer))}\n")
     sys.stdout.write(f"answers: {spec.output_dir / OUTPUT}\n")
     return 0

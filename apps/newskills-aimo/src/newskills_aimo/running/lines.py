@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import NewskillsError
-from newskills.commands.loading import load
+from newskills.commands.loading import load_command
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills_aimo.commands.options import AnswerOptions
 from newskills_aimo.recipe.lines import CommandLine
 
@@ -43,8 +43,9 @@ def show_lines(lines: Iterable[tuple[str, CommandLine]]) -> int:
     NewskillsError."""
     for title, line in lines:
         fit = fitting_line(line)
-        load(fit.command).parsed(fit.words)
-        sys.stdout.write(f"# {f'{title}: ' if title else ''}{line.why}\n{fit.shown}\n")
+        load_command(fit.command).parse_words(fit.words)
+        heading = f"{title}: {line.why}" if title else line.why
+        sys.stdout.write(f"# {heading}\n{fit.shell_text}\n")
     sys.stdout.write("Nothing was done: this is a dry run.\n")
     return 0
 
@@ -62,8 +63,8 @@ def value_after(run: Callable[[Parsed[O]], int], parsed: Parsed[O], value: Calla
 def run_line(line: CommandLine) -> int:
     """Print and run a line; return its exit code. Raises NewskillsError."""
     fit = fitting_line(line)
-    print_from_first_process(f"$ {fit.shown}")
-    return load(fit.command).main(fit.words)
+    print_from_first_process(f"$ {fit.shell_text}")
+    return load_command(fit.command).main(fit.words)
 
 
 def print_from_first_process(text: str) -> None:
@@ -76,17 +77,21 @@ def fitting_line(line: CommandLine) -> CommandLine:
     """Return a lenient line without what its command lacks, which a note names. Raises UnknownNameError."""
     if not line.lenient:
         return line
-    command = load(line.command)
+    command = load_command(line.command)
     config_keys = leaves(command.config) if command.config else {}
-    options, keys = _split(line.options, leaves(command.options)), _split(line.keys, config_keys)
+    options, keys = _split_known(line.options, leaves(command.options)), _split_known(line.keys, config_keys)
     if idle := [f"--{k}={v}" for k, v in options[1].items()] + [f"++{k}={v}" for k, v in keys[1].items()]:
-        notice(f"ns {line.command} has no {', '.join(idle)}")
+        print_note(f"ns {line.command} has no {', '.join(idle)}")
     return replace(line, options=options[0], keys=keys[0])
 
 
-def _split(values: Mapping[str, Any], known_names: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_known(
+    values: Mapping[str, Any], known_names: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return (the values that are known, those that are not), without None."""
-    values_set = {name: value for name, value in values.items() if value is not None}
-    return {n: v for n, v in values_set.items() if n in known_names}, {
-        n: v for n, v in values_set.items() if n not in known_names
-    }
+    known: dict[str, Any] = {}
+    unknown: dict[str, Any] = {}
+    for name, value in values.items():
+        if value is not None:
+            (known if name in known_names else unknown)[name] = value
+    return known, unknown

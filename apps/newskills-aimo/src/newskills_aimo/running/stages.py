@@ -18,13 +18,13 @@ from newskills.config.fields import leaves
 from newskills.config.layers import Resolved, explain
 from newskills.models.serving.gpus import VISIBLE, visible_gpus
 from newskills.pipelines.arguments import user_layer
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.train.backends.trl.settings import cannot_quantise
 from newskills.train.trainers import TRAINERS
 from newskills_aimo.commands.train import LAST, Options
 from newskills_aimo.recipe.lines import FINAL, Backend, ReportingOptions
-from newskills_aimo.recipe.settings import STAGES, AimoConfig, Stage, StageName, settings
-from newskills_aimo.recipe.training import StagedTraining, for_cpu_trainer, plan, train
+from newskills_aimo.recipe.settings import STAGES, AimoConfig, Stage, StageName, resolve_settings
+from newskills_aimo.recipe.training import StagedTraining, for_cpu_trainer, plan_stages, train_stages
 from newskills_aimo.running.lines import print_from_first_process, run_line, show_lines, value_after
 
 KEYS = {
@@ -44,36 +44,36 @@ KEYS = {
 
 def result(parsed: Parsed[Options]) -> Path | None:
     """Return the folder of the model that the last stage trained, None for a dry run. Raises NewskillsError."""
-    last = _stages(parsed.options)[-1]
-    return value_after(run, parsed, lambda: Path(_settings(parsed).value.stage(last).output) / FINAL)
+    last = _stage_names(parsed.options)[-1]
+    return value_after(run, parsed, lambda: Path(_resolve_settings(parsed).value.stage(last).output) / FINAL)
 
 
-def _stages(options: Options) -> tuple[StageName, ...]:
+def _stage_names(options: Options) -> tuple[StageName, ...]:
     if options.stage == "full":
         return STAGES
     return (options.stage,)
 
 
-def _settings(parsed: Parsed[Options]) -> Resolved[AimoConfig]:
-    values = _given(parsed, _stages(parsed.options))
-    return settings(parsed.options.config, values, user_layer(parsed.overrides).values)
+def _resolve_settings(parsed: Parsed[Options]) -> Resolved[AimoConfig]:
+    values = _option_values(parsed, _stage_names(parsed.options))
+    return resolve_settings(parsed.options.config, values, user_layer(parsed.overrides).values)
 
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if options.force_cpu:
         os.environ[VISIBLE] = ""
-    stages, resolved = _stages(options), _settings(parsed)
+    stages, resolved = _stage_names(options), _resolve_settings(parsed)
     if parsed.explain:
         print_table([(f"++{key}", value, of) for key, value, of in explain(resolved)], ("key", "value", "from"))
         return 0
-    training = _training(options, stages, _quantised(options, resolved.value, stages, resolved))
+    training = _staged_training(options, stages, _check_quantisation(options, resolved.value, stages, resolved))
     if options.dry_run:
-        return show_lines(plan(training))
-    return train(training, ns=run_line, say=print_from_first_process)
+        return show_lines(plan_stages(training))
+    return train_stages(training, ns=run_line, say=print_from_first_process)
 
 
-def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, Any]:
+def _option_values(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, Any]:
     """Return the values of the options, by key."""
     options = parsed.options
     values_by_key: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, 
     if options.base_model:
         values_by_key[f"{stages[0]}.start"] = options.base_model
     if options.output_dir:
-        values_by_key |= _outputs(options.output_dir, stages)
+        values_by_key |= _output_settings(options.output_dir, stages)
     if not options.flash_attn or find_spec("flash_attn"):
         way = "flash_attention_2" if options.flash_attn else "sdpa"
         values_by_key |= {f"{name}.attention": way for name in stages}
@@ -99,7 +99,7 @@ def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, 
     return values_by_key
 
 
-def _outputs(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
+def _output_settings(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
     """Return where the stages write, and hence where the next ones start."""
     if len(stages) == 1:
         return {f"{stages[0]}.output": folder}
@@ -109,10 +109,14 @@ def _outputs(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
     return {f"{name}.output": place for name, place in made.items()} | starts
 
 
-def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfig) -> StagedTraining:
-    last, first = stages[-1], config.stage(stages[0])
-    stage = config.stage(last)
-    backend = _backend(options, for_cpu_trainer(first.start, first.output))
+def _staged_training(options: Options, stages: tuple[StageName, ...], config: AimoConfig) -> StagedTraining:
+    first, last = config.stage(stages[0]), stages[-1]
+    run_name = "rl_math_grpo" if last == "rl" else Path(config.stage(last).output).name
+    save_samples = options.sample_save_rate if options.save_samples else None
+    resume_from = ""
+    if options.resume_from_checkpoint not in (None, LAST):
+        resume_from = str(options.resume_from_checkpoint)
+    backend = _choose_backend(options, for_cpu_trainer(first.start, first.output))
     if is_one_of_several_processes() and not TRAINERS.properties(backend).several_processes:
         raise ConfigError(
             f"The {backend} trainer is one process; start it without a launcher, or add --backend=trl."
@@ -127,13 +131,13 @@ def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfi
         backend=backend,
         reporting=ReportingOptions(
             report_to=_report_to(options),
-            run_name=options.run_name or ("rl_math_grpo" if last == "rl" else Path(stage.output).name),
+            run_name=options.run_name or run_name,
             project=os.environ.get("WANDB_PROJECT"),
-            save_samples=options.sample_save_rate if options.save_samples else None,
+            save_samples=save_samples,
             samples_filename=options.samples_filename,
         ),
         places={"data_dir": options.data_dir, "mirror": options.mirror, "offline": options.offline},
-        resume_from="" if options.resume_from_checkpoint in (None, LAST) else str(options.resume_from_checkpoint),
+        resume_from=resume_from,
     )
 
 
@@ -144,21 +148,17 @@ def _report_to(options: Options) -> tuple[str, ...]:
             return ("tensorboard",)
         return ()
     if options.report_to == "wandb" and os.environ.get("WANDB_DISABLED", "").lower() in ("1", "true"):
-        here = find_spec("tensorboard") is not None
-        if here:
-            instead = "metrics go to TensorBoard"
-        else:
-            instead = "metrics are not logged elsewhere (tensorboard is not installed)"
-        notice(f"WANDB_DISABLED is set: {instead}")
-        if here:
+        if find_spec("tensorboard"):
+            print_note("WANDB_DISABLED is set: metrics go to TensorBoard")
             return ("tensorboard",)
+        print_note("WANDB_DISABLED is set: metrics are not logged elsewhere (tensorboard is not installed)")
         return ()
     if options.report_to == "none":
         return ()
     return (options.report_to,)
 
 
-def _backend(options: Options, fits: bool) -> Backend:
+def _choose_backend(options: Options, fits: bool) -> Backend:
     """Choose the trainer; `fits`: the cpu trainer can train the model."""
     if options.backend != "auto":
         return options.backend
@@ -176,7 +176,7 @@ def backend_for(stage: Stage, *, force_cpu: bool = False) -> Backend:
     return "trl"
 
 
-def _quantised(
+def _check_quantisation(
     options: Options, config: AimoConfig, stages: tuple[StageName, ...], resolved: Resolved[AimoConfig]
 ) -> AimoConfig:
     """Return the settings; without a GPU and bitsandbytes the frozen weights stay whole, with a note.
@@ -184,7 +184,9 @@ def _quantised(
     Raises ConfigError where the user has asked for 4 bits.
     """
     sft = [name for name in stages if name != "rl" and getattr(config, name).quantisation != "none"]
-    why = "no GPU is visible" if not visible_gpus() else cannot_quantise()
+    why: str | None = "no GPU is visible"
+    if visible_gpus():
+        why = cannot_quantise()
     if options.backend in TRAINERS and not TRAINERS.properties(options.backend).quantizes:
         why = f"this trainer is the {options.backend} trainer"
     if not sft or why is None:
@@ -195,7 +197,7 @@ def _quantised(
                 f"++{name}.quantisation=nf4 cannot be used here: {why}.",
                 hint=f"Leave it out, or set ++{name}.quantisation=none: the weights keep their precision.",
             )
-    notice(f"the frozen weights are not quantised to nf4: {why}")
+    print_note(f"the frozen weights are not quantised to nf4: {why}")
     whole = {name: replace(getattr(config, name), quantisation="none") for name in sft}
     return replace(config, **whole)
 

@@ -14,20 +14,20 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, UnknownNameError, suggest
 from newskills.base.records import Row
 from newskills_evaluator.compile import dialects, overrides
-from newskills_evaluator.compile.defaults import compose
+from newskills_evaluator.compile.defaults import compose_defaults
 from newskills_evaluator.compile.files import BUILT_IN, EXAMPLE, File, find_config, read_config
 from newskills_evaluator.compile.interpolate import MISSING, Resolver
 from newskills_evaluator.compile.manifests import Manifests
-from newskills_evaluator.compile.problems import ConfigProblem, refuse
-from newskills_evaluator.compile.tree import merge, shown_path, walk
+from newskills_evaluator.compile.problems import ConfigProblem, raise_problems
+from newskills_evaluator.compile.tree import format_path, get_section, iter_leaves, merge_trees
 from newskills_evaluator.compile.typed import SECTIONS, ConfigReader, Sections
 from newskills_evaluator.config import CompiledConfig, EnvMap, EnvValue, Mode, Profile
 from newskills_evaluator.masking import masked_word
 from newskills_evaluator.profiles import (
     EnvFile,
     find_env_file,
+    find_misspelt_keys,
     merged_profile,
-    misspelt,
     profile_of,
     read_env_file,
 )
@@ -85,8 +85,8 @@ def compile_file(
     """Compile the configuration `file`, which has been read already, as `compile_config` does. Raises UserError,
     RecursionError."""
     _check_named(request, file.path)
-    tree, plain = _composed(file, request)
-    return finish(request, file.path, tree, environ, env_file, overriding=plain)
+    tree, plain = _compose_with_overrides(file, request)
+    return compile_tree(request, file.path, tree, environ, env_file, overriding=plain)
 
 
 def too_deep(request: CompileRequest) -> ConfigError:
@@ -96,10 +96,10 @@ def too_deep(request: CompileRequest) -> ConfigError:
 def named_file(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> tuple[File, EnvFile]:
     """Read the file that `-c` names, as it stands, and env.toml. Raises UserError."""
     env_file = read_env_file(find_env_file(cwd, environ))
-    return read_config(find_config(request.config or DEFAULT, _folders(env_file, cwd))), env_file
+    return read_config(find_config(request.config or DEFAULT, _config_folders(env_file, cwd))), env_file
 
 
-def finish(
+def compile_tree(
     request: CompileRequest,
     path: Path,
     tree: Row,
@@ -115,21 +115,21 @@ def finish(
     settings = merged_profile(env_file, request.profile) if request.profile else {}
     _add_run(tree, request, settings, env_file)
     overrides.apply_overrides(tree, overriding)
-    dialects.protect(tree, environ)
+    dialects.protect_variables(tree, environ)
     _fill_execution(tree)
-    _choose_tasks(tree, request.tasks or _filters(tree), environ)
+    _choose_tasks(tree, request.tasks or _pop_task_filters(tree), environ)
     _forget_target(tree, environ)
     resolver = Resolver(tree, environ, Manifests(env_file.manifests))
-    resolved = resolver.tree()
-    resolved["run"] |= _provenance(request)
+    resolved = resolver.resolve_tree()
+    resolved["run"] |= _run_provenance(request)
     problems = resolver.problems
-    problems += _misspelt(settings, tree)
+    problems += _misspelt_key_problems(settings, tree)
     _check_sections(resolved, str(path))
     dry_run = (resolved.pop("dry_run", False) is True) or request.dry_run
     _place_output(resolved)
-    compiled = _typed(request, str(path), resolved, env_file, resolver)
-    refuse([problem for problem in problems if not (dry_run and problem.open)], str(path))
-    left = tuple(f"{shown_path(problem.path)}: {problem.what}" for problem in problems)
+    compiled = _build_config(request, str(path), resolved, env_file, resolver)
+    raise_problems([problem for problem in problems if not (dry_run and problem.open)], str(path))
+    left = tuple(f"{format_path(problem.path)}: {problem.what}" for problem in problems)
     return CompilerResult(compiled, frozenset(resolver.secrets), dry_run, left)
 
 
@@ -152,17 +152,19 @@ def _check_sections(resolved: Row, source: str) -> None:
     if any(name in resolved for name in SECTIONS if name != "run"):
         return
     foreign = [name for name in resolved if name not in ("run", *STEP_KEYS)]
-    near_names = {name: close for name in foreign if "did you mean" in (close := suggest(name, SECTIONS))}
+    near_names = [name for name in foreign if "did you mean" in suggest(name, SECTIONS)]
     if foreign and not near_names:
+        keys = ", ".join(foreign[:6])
+        if len(foreign) > 6:
+            keys += ", …"
         raise ConfigError(
-            f"{source} is a config of another program: it has the keys "
-            f"{', '.join(foreign[:6])}{', …' if len(foreign) > 6 else ''}, and none of execution, deployment, "
+            f"{source} is a config of another program: it has the keys {keys}, and none of execution, deployment, "
             "target and evaluation, which ns evaluate reads.",
             hint=f"For your own config: {EXAMPLE}",
         )
 
 
-def _filters(tree: Row) -> tuple[str, ...]:
+def _pop_task_filters(tree: Row) -> tuple[str, ...]:
     """Return `task_filters`, which is what `-t` says, in the file. Raises ConfigError."""
     listed = tree.pop("task_filters", None) or []
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
@@ -178,7 +180,7 @@ def _place_output(resolved: Row) -> None:
         execution["output_dir"] = folder
 
 
-def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
+def _config_folders(env_file: EnvFile, cwd: Path) -> list[Path]:
     """Return the folders of the project's configs: what `[cli] config_dir` of env.toml says, else
     `evaluate_configs`."""
     root = env_file.path.parent if env_file.path else cwd
@@ -190,14 +192,14 @@ def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
     return list(dict.fromkeys([cwd / CONFIG_FOLDER, root / CONFIG_FOLDER]))
 
 
-def _composed(file: File, request: CompileRequest) -> tuple[Row, dict[str, str]]:
+def _compose_with_overrides(file: File, request: CompileRequest) -> tuple[Row, dict[str, str]]:
     """Return the file with its defaults and the overrides, and those of the overrides that set a key.
 
     Those that name a group of its defaults choose another option instead.
     """
-    _, groups = compose(file, {})
+    _, groups = compose_defaults(file, {})
     choices = overrides.group_choices(request.overrides, groups)
-    tree, _ = compose(file, choices)
+    tree, _ = compose_defaults(file, choices)
     plain = {key: text for key, text in request.overrides.items() if key not in choices}
     overrides.apply_overrides(tree, plain)
     return tree, plain
@@ -205,18 +207,16 @@ def _composed(file: File, request: CompileRequest) -> tuple[Row, dict[str, str]]
 
 def _add_run(tree: Row, request: CompileRequest, settings: Row, env_file: EnvFile) -> None:
     """Add `run.env`, the file's with the profile over it, and `run.wandb`, that of env.toml."""
-    run = tree.get("run") if isinstance(tree.get("run"), dict) else {}
-    assert isinstance(run, dict)
-    own = run.get("env") if isinstance(run.get("env"), dict) else {}
+    run = get_section(tree, "run")
     wandb = {key: value for key, value in msgspec.structs.asdict(env_file.wandb).items() if value is not None}
-    env = _with_aliases(_merged_env(own or {}, settings))
+    env = _with_aliases(_merged_env(get_section(run, "env"), settings))
     env.setdefault("executor", "local")
     if partition := env.get(f"{request.mode}_partition"):
         env["partition"] = partition
     tree["run"] = {
         **run,
         "env": env,
-        "wandb": merge(run.get("wandb") or {}, wandb),
+        "wandb": merge_trees(run.get("wandb") or {}, wandb),
     }
 
 
@@ -231,8 +231,8 @@ def _fill_execution(tree: Row) -> None:
         execution["ntasks_per_node"] = 1
 
 
-def _provenance(request: CompileRequest) -> Row:
-    """Describe where all comes from; words of the command line are kept as they were typed, without secrets."""
+def _run_provenance(request: CompileRequest) -> Row:
+    """Return where the run comes from: mode, profile and the words of the command line, without secrets."""
     words = [masked_word(key, text, overrides.value_of(text)) for key, text in request.overrides.items()]
     return {
         "mode": request.mode,
@@ -248,7 +248,7 @@ def _merged_env(own: Row, settings: Row) -> Row:
             merged[key] = own[key]
     if variables := {**(own.get("env_vars") or {}), **(settings.get("env_vars") or {})}:
         merged["env_vars"] = variables
-    if mounts := [*_listed(own.get("mounts")), *_listed(settings.get("mounts"))]:
+    if mounts := [*_as_text_list(own.get("mounts")), *_as_text_list(settings.get("mounts"))]:
         merged["mounts"] = list(dict.fromkeys(mounts))
     return merged
 
@@ -261,7 +261,7 @@ def _with_aliases(env: Row) -> Row:
     return env
 
 
-def _listed(value: Any) -> list[str]:
+def _as_text_list(value: Any) -> list[str]:
     if isinstance(value, list):
         return [str(item) for item in value]
     if value:
@@ -274,15 +274,17 @@ def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) 
 
     Raises UnknownNameError that lists what exists.
     """
-    evaluation = tree.get("evaluation")
-    tasks = evaluation.get("tasks") if isinstance(evaluation, dict) else None
-    if not wanted or not isinstance(tasks, list) or not isinstance(evaluation, dict):
+    evaluation = get_section(tree, "evaluation")
+    tasks = evaluation.get("tasks")
+    if not wanted or not isinstance(tasks, list):
         return
     resolver = Resolver(tree, environ)
     names = []
     for at, task in enumerate(tasks):
-        bare = task.get("name") if isinstance(task, dict) else None
-        names.append(str(resolver.value(("evaluation", "tasks", str(at), "name")) if bare else ""))
+        name = ""
+        if isinstance(task, dict) and task.get("name"):
+            name = str(resolver.resolve_path(("evaluation", "tasks", str(at), "name")))
+        names.append(name)
     places = [f"{name}.{at}" for at, name in enumerate(names)]
     for wanted_task in wanted:
         if wanted_task not in names and wanted_task not in places:
@@ -299,33 +301,27 @@ def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) 
 
 
 def _forget_target(tree: Row, environ: Mapping[str, str]) -> None:
-    """Drop what `target` leaves open where a server is deployed: its address is not known yet, which is no
-    fault."""
-    target = tree.get("target")
-    endpoint = target.get("api_endpoint") if isinstance(target, dict) else None
+    """Drop what `target` leaves open where a server is deployed: its address is not known yet."""
+    endpoint = get_section(tree, "target").get("api_endpoint")
     try:
-        kind = Resolver(tree, environ).value(("deployment", "type"))
+        kind = Resolver(tree, environ).resolve_path(("deployment", "type"))
     except KeyError:
         return
     if kind != "none" and isinstance(endpoint, dict):
         tree["target"]["api_endpoint"] = {key: value for key, value in endpoint.items() if value != MISSING}
 
 
-def _typed(
+def _build_config(
     request: CompileRequest, source: str, resolved: Row, env_file: EnvFile, resolver: Resolver
 ) -> CompiledConfig:
     problems = resolver.problems
-    variables = dialects.read(resolved, problems)
-    sections = ConfigReader(resolved, problems, resolver.unset).sections(variables)
+    variables = dialects.read_variables(resolved, problems)
+    sections = ConfigReader(resolved, problems, resolver.unset).read_sections(variables)
     run = resolved["run"]
-    listed = resolved.get("export")
-    if isinstance(listed, dict):
-        export = {name: value for name, value in listed.items() if isinstance(value, dict)}
-    else:
-        export = {}
+    exporters = get_section(resolved, "export")
+    export = {name: value for name, value in exporters.items() if isinstance(value, dict)}
     export.pop(dialects.KEY, None)
-    wanted = "wandb" in sections.execution.auto_export or "wandb" in export
-    if wanted:
+    if "wandb" in sections.execution.auto_export or "wandb" in export:
         variables = _with_wandb(variables)
         tasks = tuple(msgspec.structs.replace(task, env={**_wandb_env(), **task.env}) for task in sections.tasks)
         sections = msgspec.structs.replace(sections, tasks=tasks)
@@ -333,11 +329,13 @@ def _typed(
     env = {key: value for key, value in run["env"].items() if value is not None}
     profile = profile_of(request.profile, env) if request.profile else None
     if profile is not None:
-        problems += _misplaced(profile, sections)
+        problems += _find_place_conflicts(profile, sections)
+    if not problems:
+        rest = dialects.write_variables(rest, variables, "0.2")
     return CompiledConfig(
         mode=request.mode,
         source=source,
-        config=dialects.write(rest, variables, "0.2") if not problems else rest,
+        config=rest,
         run=run,
         execution=sections.execution,
         deployment=sections.deployment,
@@ -351,25 +349,25 @@ def _typed(
     )
 
 
-def _misplaced(profile: Profile, sections: Sections) -> list[ConfigProblem]:
-    """List where profile and config speak of different places."""
-    problem_list = []
+def _find_place_conflicts(profile: Profile, sections: Sections) -> list[ConfigProblem]:
+    """List where the profile and the config name different places."""
+    conflicts = []
     if profile.is_slurm and sections.execution.is_local:
         what = f"profile [{profile.name}] is a Slurm cluster, but the config says to run here; "
         what += "write ${run.env.executor}"
-        problem_list.append(ConfigProblem(("execution", "type"), what, "slurm"))
+        conflicts.append(ConfigProblem(("execution", "type"), what, "slurm"))
     images = [profile.container_image, sections.deployment.image, *(task.container for task in sections.tasks)]
     own = all(task.benchmark for task in sections.tasks)
     if profile.needs_images and own and not any(images):
         what = f"profile [{profile.name}] has executor docker, but no container_image"
-        problem_list.append(ConfigProblem(("run", "env", "container_image"), what, "IMAGE"))
-    return problem_list
+        conflicts.append(ConfigProblem(("run", "env", "container_image"), what, "IMAGE"))
+    return conflicts
 
 
-def _misspelt(settings: Row, tree: Row) -> list[ConfigProblem]:
-    """List keys of the profile that nothing in the config refers to, and that look like other ones."""
-    texts = [value for _, value in walk({**tree, "run": {}}) if isinstance(value, str)]
-    suggestions = misspelt(settings, lambda key: any(f"run.env.{key}" in text for text in texts))
+def _misspelt_key_problems(settings: Row, tree: Row) -> list[ConfigProblem]:
+    """List keys of the profile that nothing in the config refers to, and that resemble known keys."""
+    texts = [value for _, value in iter_leaves({**tree, "run": {}}) if isinstance(value, str)]
+    suggestions = find_misspelt_keys(settings, lambda key: any(f"run.env.{key}" in text for text in texts))
     return [ConfigProblem(("run", "env", key), what) for key, what in suggestions.items()]
 
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.records import Row
 from newskills_evaluator.compile.files import BUILT_IN, SUFFIXES, File, read_config
-from newskills_evaluator.compile.tree import merge, put
+from newskills_evaluator.compile.tree import merge_trees, set_at_path
 from newskills_evaluator.profiles import UNSUPPORTED
 
 SELF = "_self_"
@@ -54,22 +54,22 @@ class _Composer:
         own: Row = content
         if package:
             own = {}
-            put(own, package.split("."), content)
-        items = _items(file)
+            set_at_path(own, package.split("."), content)
+        items = _read_defaults(file)
         for item in items:
             if isinstance(item, DefaultsItem) and item.override:
                 self.choices.setdefault(item.group, item.option)
         result: Row = {}
         for item in items:
             if item == SELF:
-                result = merge(result, own)
+                result = merge_trees(result, own)
             elif isinstance(item, DefaultsItem) and not item.override:
-                result = merge(result, self.chosen(item, file, group, package, chain))
+                result = merge_trees(result, self.load_item(item, file, group, package, chain))
         return result
 
-    def chosen(self, item: DefaultsItem, file: File, group: str, package: str, chain: tuple[Path, ...]) -> Row:
-        """Return what the item brings, at its place in the tree."""
-        where = _joined(group, item.group)
+    def load_item(self, item: DefaultsItem, file: File, group: str, package: str, chain: tuple[Path, ...]) -> Row:
+        """Return the content of the file that the item names, at its place in the tree."""
+        where = _join_groups(group, item.group)
         option = item.option
         if where and where in self.choices:
             option = self.choices[where]
@@ -77,18 +77,18 @@ class _Composer:
         self.groups.add(where)
         if option is None:
             return {}
-        file_path = self.find(where, option)
+        file_path = self.find_option(where, option)
         if file_path is None:
             if item.optional:
                 return {}
-            raise _elsewhere(where, option, file) or self.missing(where, option, file)
+            raise _unsupported_place_error(where, option, file) or self.missing_option_error(where, option, file)
         read = read_config(file_path)
         place = read.package if item.package is None else item.package
         return self.compose(
-            read, where, _place(place, where, package, own_group=not item.group), (*chain, file.path)
+            read, where, _package_path(place, where, package, own_group=not item.group), (*chain, file.path)
         )
 
-    def find(self, group: str, option: str) -> Path | None:
+    def find_option(self, group: str, option: str) -> Path | None:
         for folder in (*self.folders, BUILT_IN):
             for suffix in ("", *SUFFIXES):
                 path = folder / group / f"{option}{suffix}"
@@ -96,7 +96,7 @@ class _Composer:
                     return path
         return None
 
-    def missing(self, group: str, option: str, file: File) -> ConfigError:
+    def missing_option_error(self, group: str, option: str, file: File) -> ConfigError:
         roots = [folder / group for folder in (*self.folders, BUILT_IN)]
         sections = {
             str(path.relative_to(root).with_suffix(""))
@@ -110,8 +110,8 @@ class _Composer:
         )
 
 
-def _elsewhere(group: str, option: str, file: File) -> ConfigError | None:
-    """Explain a place that newskills knows and cannot use; None: it is unknown."""
+def _unsupported_place_error(group: str, option: str, file: File) -> ConfigError | None:
+    """Return the error for a place that newskills knows but does not support; None for an unknown place."""
     kind = option.partition("/")[0]
     if group != "execution" or kind not in UNSUPPORTED:
         return None
@@ -122,7 +122,7 @@ def _elsewhere(group: str, option: str, file: File) -> ConfigError | None:
     )
 
 
-def compose(file: File, choices: Mapping[str, str | None]) -> tuple[Row, set[str]]:
+def compose_defaults(file: File, choices: Mapping[str, str | None]) -> tuple[Row, set[str]]:
     """Return the tree of `file` with all that its defaults bring, and the groups that its defaults name.
 
     `choices` take the place of options of groups. Raises ConfigError.
@@ -132,19 +132,22 @@ def compose(file: File, choices: Mapping[str, str | None]) -> tuple[Row, set[str
     return tree, composer.groups
 
 
-def _items(file: File) -> list[DefaultsItem | str]:
+def _read_defaults(file: File) -> list[DefaultsItem | str]:
     listed = file.content.get("defaults", [])
     if not isinstance(listed, list):
         raise ConfigError(f"{file.path}: defaults: expected a list, with lines such as '- deployment: vllm'.")
     items: list[DefaultsItem | str] = []
     for item in listed:
-        items += [SELF] if item == SELF else _choices(item, file)
-    if SELF in items:
-        return items
-    return [*items, SELF]
+        if item == SELF:
+            items.append(SELF)
+        else:
+            items += _parse_defaults_item(item, file)
+    if SELF not in items:
+        items.append(SELF)
+    return items
 
 
-def _choices(item: Any, file: File) -> list[DefaultsItem]:
+def _parse_defaults_item(item: Any, file: File) -> list[DefaultsItem]:
     if isinstance(item, str):
         path, _, package = item.partition("@")
         return [DefaultsItem(group="", option=path, package=package or None)]
@@ -173,21 +176,22 @@ def _choices(item: Any, file: File) -> list[DefaultsItem]:
     ]
 
 
-def _joined(group: str, inner: str) -> str:
+def _join_groups(group: str, inner: str) -> str:
     if inner.startswith("/"):
         return inner[1:]
     return "/".join(part for part in (group, inner) if part)
 
 
-def _place(package: str | None, group: str, parent: str, *, own_group: bool) -> str:
-    """Return where a file's content goes: its group's keys, or what it says; `_global_`: to the top.
+def _package_path(package: str | None, group: str, parent: str, *, own_group: bool) -> str:
+    """Return the path of keys below which a file's content goes: its group, or its `# @package`; `_global_` is the
+    top.
 
     A file of the including file's own group goes where that goes.
     """
     if package is not None:
         own = group.replace("/", ".")
-        words = {"_global_": "", "_group_": own}
-        return words.get(package, package.replace("_global_.", ""))
+        paths = {"_global_": "", "_group_": own}
+        return paths.get(package, package.replace("_global_.", ""))
     if own_group:
         return parent
     return group.replace("/", ".")

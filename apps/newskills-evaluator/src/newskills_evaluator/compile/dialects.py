@@ -10,6 +10,7 @@ They are read before references are resolved, so that `${oc.env:KEY}` stays the 
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -19,7 +20,7 @@ from msgspec import Struct
 from newskills.base.records import Row
 from newskills.launch.clusters.names import is_variable
 from newskills_evaluator.compile.problems import ConfigProblem
-from newskills_evaluator.compile.tree import Path
+from newskills_evaluator.compile.tree import Path, get_section
 from newskills_evaluator.config import Dialect, EnvMap, EnvValue
 
 KEY = "env_vars"
@@ -40,43 +41,55 @@ class DialectVariables(Struct, frozen=True, kw_only=True):
     dialect: Dialect = "0.2"
 
 
-def protect(tree: Row, environ: Mapping[str, str]) -> None:
+def protect_variables(tree: Row, environ: Mapping[str, str]) -> None:
     """Write `host:NAME` in place of `${oc.env:NAME}` wherever variables are given, so that no value is written; the
     default of an unset variable is written as `lit:DEFAULT`."""
-    for _, section in _maps(tree, ()):
+    for _, section in _find_variable_sections(tree, ()):
         for name, value in section.items():
-            match = _ENV.match(value.strip()) if isinstance(value, str) else None
+            if not isinstance(value, str):
+                continue
+            match = _ENV.match(value.strip())
             if match and (match[2] is None or match[1] in environ):
                 section[name] = f"host:{match[1]}"
             elif match:
                 section[name] = f"lit:{match[2].strip().strip(chr(34) + chr(39))}"
 
 
-def read(config: Row, problems: list[ConfigProblem]) -> DialectVariables:
+def read_variables(config: Row, problems: list[ConfigProblem]) -> DialectVariables:
     """Read the variables from the resolved sections of `config`."""
     reader = _DialectReader(problems)
-    old = _section(_section(config, "execution"), KEY)
-    common = reader.read(_section(config, KEY), (KEY,), host=True)
-    older = {name: reader.read(_section(old, name), ("execution", KEY, name), host=False) for name in SECTIONS}
-    own = {
-        name: reader.read(_section(_section(config, name), KEY), (name, KEY), host=name != "deployment")
+    old = get_section(get_section(config, "execution"), KEY)
+    common = reader.read_section(get_section(config, KEY), (KEY,), host=True)
+    older = {
+        name: reader.read_section(get_section(old, name), ("execution", KEY, name), host=False)
         for name in SECTIONS
     }
-    tasks = _section(config, "evaluation").get("tasks") or []
+    own = {
+        name: reader.read_section(
+            get_section(get_section(config, name), KEY), (name, KEY), host=name != "deployment"
+        )
+        for name in SECTIONS
+    }
+    tasks = get_section(config, "evaluation").get("tasks")
+    if not isinstance(tasks, list):
+        tasks = []
     single = tuple(
-        reader.read(_section(task, KEY), ("evaluation", "tasks", str(at), KEY), host=True)
-        for at, task in enumerate(tasks if isinstance(tasks, list) else [])
+        reader.read_section(get_section(task, KEY), ("evaluation", "tasks", str(at), KEY), host=True)
+        for at, task in enumerate(tasks)
     )
+    dialect: Dialect = "0.2"
+    if any(older.values()) or reader.bare:
+        dialect = "0.1"
     return DialectVariables(
         **{name: {**common, **older[name], **own[name]} for name in SECTIONS},
         tasks=single,
-        dialect="0.1" if any(older.values()) or reader.bare else "0.2",
+        dialect=dialect,
     )
 
 
-def write(config: Row, variables: DialectVariables, dialect: Dialect) -> Row:
+def write_variables(config: Row, variables: DialectVariables, dialect: Dialect) -> Row:
     """Return `config` with its variables in `dialect`: a copy, as far as it differs."""
-    done: Row = {key: dict(value) if isinstance(value, dict) else value for key, value in config.items()}
+    done: Row = {key: copy.copy(value) for key, value in config.items()}
     done.pop(KEY, None)
     for name in ("execution", *SECTIONS):
         if isinstance(done.get(name), dict):
@@ -84,9 +97,12 @@ def write(config: Row, variables: DialectVariables, dialect: Dialect) -> Row:
     evaluation = done.get("evaluation")
     if isinstance(evaluation, dict) and isinstance(evaluation.get("tasks"), list):
         evaluation["tasks"] = [
-            _task(task, own, dialect) for task, own in zip(evaluation["tasks"], variables.tasks, strict=True)
+            _write_task(task, own, dialect) for task, own in zip(evaluation["tasks"], variables.tasks, strict=True)
         ]
-    (_write_old if dialect == "0.1" else _write_new)(done, variables)
+    if dialect == "0.1":
+        _write_old(done, variables)
+    else:
+        _write_new(done, variables)
     return done
 
 
@@ -94,7 +110,7 @@ def _write_new(config: Row, variables: DialectVariables) -> None:
     for name in SECTIONS:
         values: EnvMap = getattr(variables, name)
         if values:
-            config.setdefault(name, {})[KEY] = {key: _prefixed(value) for key, value in values.items()}
+            config.setdefault(name, {})[KEY] = {key: _with_prefix(value) for key, value in values.items()}
 
 
 def _write_old(config: Row, variables: DialectVariables) -> None:
@@ -107,23 +123,30 @@ def _write_old(config: Row, variables: DialectVariables) -> None:
                 config.setdefault(name, {})[KEY] = named
             values = {key: value for key, value in values.items() if value.kind != "host"}
         if values:
-            place[name] = {
-                key: value.value if value.kind == "lit" else f"${value.value}" for key, value in values.items()
-            }
+            place[name] = {key: _with_dollar(value) for key, value in values.items()}
     if place:
         config.setdefault("execution", {})[KEY] = place
 
 
-def _task(task: Row, own: EnvMap, dialect: Dialect) -> Row:
+def _write_task(task: Row, own: EnvMap, dialect: Dialect) -> Row:
     rest = {key: value for key, value in task.items() if key != KEY}
     if not own:
         return rest
-    old = dialect == "0.1"
-    return {**rest, KEY: {key: value.value if old else _prefixed(value) for key, value in own.items()}}
+    if dialect == "0.1":
+        texts = {key: value.value for key, value in own.items()}
+    else:
+        texts = {key: _with_prefix(value) for key, value in own.items()}
+    return {**rest, KEY: texts}
 
 
-def _prefixed(value: EnvValue) -> str:
+def _with_prefix(value: EnvValue) -> str:
     return f"{value.kind}:{value.value}"
+
+
+def _with_dollar(value: EnvValue) -> str:
+    if value.kind == "lit":
+        return value.value
+    return f"${value.value}"
 
 
 class _DialectReader:
@@ -133,7 +156,7 @@ class _DialectReader:
         self.problems = problems
         self.bare = False
 
-    def read(self, section: Row, path: Path, *, host: bool) -> EnvMap:
+    def read_section(self, section: Row, path: Path, *, host: bool) -> EnvMap:
         """Read the variables of a section. `host`: a bare word names a variable of the submitting machine; else
         only one in capitals does."""
         variables: EnvMap = {}
@@ -145,14 +168,13 @@ class _DialectReader:
             elif isinstance(value, dict | list):
                 self.problems.append(ConfigProblem((*path, name), "expected one text, as host:NAME or lit:TEXT"))
             elif value is not None:
-                variables[name] = self.value(value, host)
+                variables[name] = self.parse_value(value, host)
         return variables
 
-    def value(self, value: Any, host: bool) -> EnvValue:
+    def parse_value(self, value: Any, host: bool) -> EnvValue:
+        text = str(value)
         if isinstance(value, bool):
-            text = "true" if value else "false"
-        else:
-            text = str(value)
+            text = text.lower()
         if prefixed := _PREFIX.match(text):
             if prefixed[1] == "host":
                 kind: Kind = "host"
@@ -169,14 +191,7 @@ class _DialectReader:
         return EnvValue("lit", text)
 
 
-def _section(tree: Any, key: str) -> Row:
-    section = tree.get(key) if isinstance(tree, dict) else None
-    if isinstance(section, dict):
-        return section
-    return {}
-
-
-def _maps(node: Any, path: Path) -> list[tuple[Path, Row]]:
+def _find_variable_sections(node: Any, path: Path) -> list[tuple[Path, Row]]:
     """List every dictionary that holds variables."""
     maps: list[tuple[Path, Row]] = []
     children: Iterable[tuple[Any, Any]]
@@ -191,5 +206,5 @@ def _maps(node: Any, path: Path) -> list[tuple[Path, Row]]:
             nested = [item for item in value.values() if isinstance(item, dict)]
             maps += [((*path, KEY), item) for item in (nested or [value])]
         else:
-            maps += _maps(value, (*path, str(key)))
+            maps += _find_variable_sections(value, (*path, str(key)))
     return maps

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.records import Row
-from newskills.launch.clusters.reading import Numbers, parse, read_text
+from newskills.launch.clusters.reading import Numbers, parse_yaml, read_text
 
 SUFFIXES = (".yaml", ".yml")
 BUILT_IN = Path(__file__).parent / "library"
@@ -56,26 +56,26 @@ def find_config(name: str, folders: Sequence[Path]) -> Path:
 def read_config(path: Path) -> File:
     """Read a config file. Raises DataError (unreadable), ConfigError (no YAML, or no dictionary)."""
     text = read_text(path)
-    content = parse(text, path, "a config", "deployment: …", Numbers)
+    content = parse_yaml(text, path, "a config", "deployment: …", Numbers)
     match = _PACKAGE.search(text.partition("\n\n")[0])
-    return File(path=path, content=_texts(content, path), package=match.group(1) if match else None)
+    return File(path=path, content=_with_text_keys(content, path), package=match.group(1) if match else None)
 
 
-def _texts(content: Mapping[Any, object], path: Path) -> Row:
+def _with_text_keys(content: Mapping[Any, object], path: Path) -> Row:
     """Make keys texts; YAML reads `1:` and `on:` as something else. Raises ConfigError for an odd key."""
     done: Row = {}
     for key, value in content.items():
         if not isinstance(key, str | int | float) or isinstance(key, bool):
             raise ConfigError(f"{path}: the key {key!r} is not text; write it in quotes.")
-        done[str(key)] = _inside(value, path)
+        done[str(key)] = _normalize_value(value, path)
     return done
 
 
-def _inside(value: object, path: Path) -> object:
+def _normalize_value(value: object, path: Path) -> object:
     if isinstance(value, dict):
-        return _texts(value, path)
+        return _with_text_keys(value, path)
     if isinstance(value, list):
-        return [_inside(item, path) for item in value]
+        return [_normalize_value(item, path) for item in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)

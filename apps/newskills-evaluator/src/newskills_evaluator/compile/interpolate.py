@@ -22,14 +22,14 @@ from newskills.base.records import Row
 from newskills.launch.clusters.names import looks_secret
 from newskills_evaluator.compile.manifests import Manifests
 from newskills_evaluator.compile.problems import ConfigProblem
-from newskills_evaluator.compile.tree import Path, lookup, shown_path, split_path
+from newskills_evaluator.compile.tree import Path, format_path, get_at_path, split_path
 
 MISSING = "???"
 RESOLVERS = ("oc.env", "oc.select", "select_not_null", "art")
-DEEPEST = 100
-"""References that lead to each other."""
-MOST, LONGEST = 200_000, 1_000_000
-"""Values of a configuration, and characters of one of them."""
+MAX_REFERENCE_DEPTH = 100
+"""Limit of references that lead to each other."""
+MAX_VALUES, MAX_TEXT_LENGTH = 200_000, 1_000_000
+"""Limits: values of a configuration, and characters of one of them."""
 _CALL = re.compile(r"\s*([A-Za-z_][\w.]*):", re.ASCII)
 _FAILED = object()
 
@@ -50,84 +50,87 @@ class Resolver:
         self._known: dict[Path, Any] = {}
         self._seen = 0
 
-    def tree(self) -> Row:
+    def resolve_tree(self) -> Row:
         """Resolve all of `root`. Raises ConfigError where references into each other make it grow without
         measure."""
-        done: Row = self._resolved(self.root, ())
+        done: Row = self._resolve_node(self.root, ())
         return done
 
-    def value(self, path: Path) -> Any:
+    def resolve_path(self, path: Path) -> Any:
         """Return the value at `path`, resolved. Raises KeyError where there is none."""
-        return self._resolved(lookup(self.root, path), path)
+        return self._resolve_node(get_at_path(self.root, path), path)
 
-    def _resolved(self, node: Any, path: Path) -> Any:
+    def _resolve_node(self, node: Any, path: Path) -> Any:
         self._seen += 1
-        if self._seen > MOST:
+        if self._seen > MAX_VALUES:
             raise ConfigError("The references in the configuration make it grow without limit.")
         if isinstance(node, dict):
-            return {key: self._resolved(value, (*path, key)) for key, value in node.items()}
+            return {key: self._resolve_node(value, (*path, key)) for key, value in node.items()}
         if isinstance(node, list):
-            return [self._resolved(value, (*path, str(at))) for at, value in enumerate(node)]
+            return [self._resolve_node(value, (*path, str(at))) for at, value in enumerate(node)]
         if not isinstance(node, str):
             return node
         if node == MISSING:
-            self.fault(path, "it has no value yet (???)", example="VALUE", open=True)
-            return _unfailed(_FAILED)
+            self._report(path, "it has no value yet (???)", example="VALUE", open=True)
+            return _failed_to_none(_FAILED)
         if "${" not in node:
             return node
-        if path in self._open or len(self._open) > DEEPEST:
-            circle = " → ".join(shown_path(item) for item in [*self._open[-3:], path])
-            self.fault(path, f"the references form a circle: {circle}")
+        if path in self._open or len(self._open) > MAX_REFERENCE_DEPTH:
+            circle = " → ".join(format_path(item) for item in [*self._open[-3:], path])
+            self._report(path, f"the references form a circle: {circle}")
             return None
         if path not in self._known:
             self._open.append(path)
-            self._known[path] = _unfailed(self._text(node, path))
+            self._known[path] = _failed_to_none(self._resolve_text(node, path))
             self._open.pop()
         return self._known[path]
 
-    def fault(self, path: Path, what: str, example: object = None, *, open: bool = False) -> object:
+    def _report(self, path: Path, what: str, example: object = None, *, open: bool = False) -> object:
         problem = ConfigProblem(path, what, example, open=open)
         if problem not in self.problems:
             self.problems.append(problem)
         return _FAILED
 
-    def _text(self, text: str, path: Path) -> Any:
+    def _resolve_text(self, text: str, path: Path) -> Any:
         """Resolve a text that holds `${`: one whole reference keeps its type; null in the middle of others is empty."""
         try:
             pieces = split_references(text)
         except ConfigError as error:
-            return self.fault(path, str(error))
+            return self._report(path, str(error))
         if len(pieces) == 1 and pieces[0][0]:
-            return self._reference(pieces[0][1], path)
+            return self._resolve_reference(pieces[0][1], path)
         done = ""
         for inside, piece in pieces:
-            value = self._reference(piece, path) if inside else piece
+            value: Any = piece
+            if inside:
+                value = self._resolve_reference(piece, path)
             if isinstance(value, dict | list):
-                return self.fault(path, f"${{{piece}}} is a section, so it cannot be part of a text")
-            done += "" if value is None or value is _FAILED else str(value)
-            if len(done) > LONGEST:
-                raise ConfigError(f"The references in {shown_path(path)} make it grow without limit.")
+                return self._report(path, f"${{{piece}}} is a section, so it cannot be part of a text")
+            if value is not None and value is not _FAILED:
+                done += str(value)
+            if len(done) > MAX_TEXT_LENGTH:
+                raise ConfigError(f"The references in {format_path(path)} make it grow without limit.")
         return done
 
-    def _reference(self, inner: str, path: Path) -> Any:
+    def _resolve_reference(self, inner: str, path: Path) -> Any:
         if "${" in inner:
-            inner = str(_unfailed(self._text(inner, path)))
+            inner = str(_failed_to_none(self._resolve_text(inner, path)))
         called = _CALL.match(inner)
         if called:
-            return self._call(called[1], _arguments(inner[called.end() :]), path)
-        return self._node(inner.strip(), path)
+            return self._call_resolver(called[1], _split_arguments(inner[called.end() :]), path)
+        return self._resolve_key(inner.strip(), path)
 
-    def _call(self, name: str, arguments: Sequence[str], path: Path) -> Any:
+    def _call_resolver(self, name: str, arguments: Sequence[str], path: Path) -> Any:
         if name == "oc.env":
-            return self._variable(arguments, path)
+            return self._resolve_variable(arguments, path)
         if name in ("oc.select", "select_not_null") and 1 <= len(arguments) <= 2:
-            return self._select(name, arguments)
+            return self._select_value(name, arguments)
         if name == "art" and 1 <= len(arguments) <= 2:
-            return self._artifact(arguments, path)
+            return self._resolve_artifact(arguments, path)
         suggestion = suggest(name, RESOLVERS)
-        return self.fault(path, f"there is no resolver '{name}' with {len(arguments)} arguments{suggestion}")
+        return self._report(path, f"there is no resolver '{name}' with {len(arguments)} arguments{suggestion}")
 
-    def _variable(self, arguments: Sequence[str], path: Path) -> Any:
+    def _resolve_variable(self, arguments: Sequence[str], path: Path) -> Any:
         name = arguments[0]
         if name in self.environ:
             value = self.environ[name]
@@ -139,14 +142,14 @@ class Resolver:
             if arguments[1].lower() in ("null", "none"):
                 return None
             return arguments[1]
-        return self.fault(path, f"the variable {name} is not set; export it, or write ${{oc.env:{name},VALUE}}")
+        return self._report(path, f"the variable {name} is not set; export it, or write ${{oc.env:{name},VALUE}}")
 
-    def _artifact(self, arguments: Sequence[str], path: Path) -> Any:
+    def _resolve_artifact(self, arguments: Sequence[str], path: Path) -> Any:
         """Return a field of an artifact; for one that is not found, return the reference itself, which a dry run
         shows."""
-        key, field = arguments[0], (arguments[1] if len(arguments) == 2 else "path")
+        key, field = [*arguments, "path"][:2]
         try:
-            named = self.value(("run", key))
+            named = self.resolve_path(("run", key))
         except KeyError:
             named = None
         try:
@@ -155,13 +158,13 @@ class Resolver:
             self.problems.append(ConfigProblem(path, str(error), open=True))
             return f"${{art:{','.join(arguments)}}}"
 
-    def _select(self, name: str, arguments: Sequence[str]) -> Any:
+    def _select_value(self, name: str, arguments: Sequence[str]) -> Any:
         try:
             path = split_path(arguments[0])
         except ConfigError:
             path = ("",)
         try:
-            selected = self.value(path)
+            selected = self.resolve_path(path)
         except KeyError:
             selected = None
         if selected is None and len(arguments) == 2:
@@ -170,7 +173,7 @@ class Resolver:
             return arguments[1]
         return selected
 
-    def _node(self, key: str, path: Path) -> Any:
+    def _resolve_key(self, key: str, path: Path) -> Any:
         """Find `a.b`, or a path with leading dots, which is relative: one dot is the section that the value
         stands in."""
         dots = len(key) - len(key.lstrip("."))
@@ -178,29 +181,29 @@ class Resolver:
             base = path[: len(path) - dots] if dots else ()
             target = (*base, *split_path(key[dots:]))
         except ConfigError as error:
-            return self.fault(path, str(error))
+            return self._report(path, str(error))
         if dots > len(path):
-            return self.fault(path, f"${{{key}}} points outside the configuration")
+            return self._report(path, f"${{{key}}} points outside the configuration")
         try:
-            target_node = lookup(self.root, target)
+            target_node = get_at_path(self.root, target)
         except KeyError:
-            return self._dangling(target, path)
+            return self._report_dangling(target, path)
         if target_node == MISSING:
-            self.fault(target, "it has no value yet (???)", example="VALUE", open=True)
+            self._report(target, "it has no value yet (???)", example="VALUE", open=True)
             return _FAILED
-        return copy.deepcopy(self._resolved(target_node, target))
+        return copy.deepcopy(self._resolve_node(target_node, target))
 
-    def _dangling(self, target: Path, path: Path) -> object:
-        shown = shown_path(target)
+    def _report_dangling(self, target: Path, path: Path) -> object:
+        shown = format_path(target)
         if target[:2] == ("run", "env"):
-            key = shown_path(target[2:])
+            key = format_path(target[2:])
             where = f"write {key} into the profile of env.toml, or give {shown}=… on the command line"
             what = f"it refers to {shown}, which neither the profile nor the file has: {where}"
-            return self.fault(path, what, open=True)
+            return self._report(path, what, open=True)
         if target[:2] == ("run", "wandb"):
             what = f"it refers to {shown}: write {target[-1]} into the section [wandb] of env.toml"
-            return self.fault(path, what, open=True)
-        return self.fault(path, f"it refers to {shown}, which does not exist")
+            return self._report(path, what, open=True)
+        return self._report(path, f"it refers to {shown}, which does not exist")
 
 
 def split_references(text: str) -> list[tuple[bool, str]]:
@@ -216,7 +219,7 @@ def split_references(text: str) -> list[tuple[bool, str]]:
             plain.append("${")
             at += 3
         elif text.startswith("${", at):
-            end = _closing(text, at + 2)
+            end = _find_closing_brace(text, at + 2)
             if plain:
                 pieces.append((False, "".join(plain)))
                 plain = []
@@ -230,7 +233,7 @@ def split_references(text: str) -> list[tuple[bool, str]]:
     return pieces
 
 
-def _closing(text: str, at: int) -> int:
+def _find_closing_brace(text: str, at: int) -> int:
     depth = 1
     while at < len(text):
         if text[at] == "{":
@@ -243,13 +246,15 @@ def _closing(text: str, at: int) -> int:
     raise ConfigError(f"a ${{ is not closed in '{text[:80]}'; write \\${{ for the plain characters")
 
 
-def _arguments(text: str) -> list[str]:
+def _split_arguments(text: str) -> list[str]:
     """Split `X, "a, b"` into `X` and `a, b`."""
     argument_list: list[str] = []
     quote, current = "", ""
     for character in text:
-        if quote:
-            quote, current = ("", current) if character == quote else (quote, current + character)
+        if quote and character == quote:
+            quote = ""
+        elif quote:
+            current += character
         elif character in "'\"" and not current.strip():
             quote, current = character, ""
         elif character == ",":
@@ -260,7 +265,7 @@ def _arguments(text: str) -> list[str]:
     return [*argument_list, current.strip()]
 
 
-def _unfailed(value: Any) -> Any:
+def _failed_to_none(value: Any) -> Any:
     if value is _FAILED:
         return None
     return value

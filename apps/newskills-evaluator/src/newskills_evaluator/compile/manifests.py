@@ -40,7 +40,7 @@ class Manifests(Struct, frozen=True):
                 "pipeline, which newskills does not download: write the path itself, here or on the command "
                 "line; or name the pipeline's folder of manifests in env.toml: [artifacts.manifest] root = …"
             )
-        manifest = _manifest(self.root, named, key)
+        manifest = _read_manifest(self.root, named, key)
         values = {**(manifest.get("metadata") or {}), **manifest}
         name = field.removeprefix("metadata.")
         if name not in values:
@@ -48,12 +48,12 @@ class Manifests(Struct, frozen=True):
         return values[name]
 
 
-def _manifest(root: Path, named: str, key: str) -> Row:
+def _read_manifest(root: Path, named: str, key: str) -> Row:
     name, _, version = named.partition(":")
     folder = root / name
     if ".." in Path(name).parts or not folder.is_dir():
         raise ConfigError(f"run.{key} names the artifact '{name}', but {root} has none of this name")
-    path = folder / _newest(folder, version) / "manifest.json"
+    path = folder / _version_folder(folder, version) / "manifest.json"
     try:
         content = json.loads(path.read_bytes())
     except OSError as error:
@@ -65,7 +65,7 @@ def _manifest(root: Path, named: str, key: str) -> Row:
     return content
 
 
-def _newest(folder: Path, version: str) -> str:
+def _version_folder(folder: Path, version: str) -> str:
     """Return the name of the version's folder; of the newest one where none, or `latest`, is asked for."""
     if version and version != "latest":
         number = _VERSION.match(version)

@@ -9,14 +9,14 @@ from typing import Any
 from newskills.base.records import Row
 from newskills.config.values import parse_value
 from newskills_evaluator.compile.interpolate import MISSING
-from newskills_evaluator.compile.tree import put, split_path
+from newskills_evaluator.compile.tree import set_at_path, split_path
 
 
 def apply_overrides(tree: Row, overrides: Mapping[str, str]) -> None:
     """Lay the overrides over `tree`, in their order. Raises ConfigError for a value in the way, or one that
     cannot be read."""
     for key, text in overrides.items():
-        put(tree, split_path(key), value_of(text))
+        set_at_path(tree, split_path(key), value_of(text))
 
 
 def value_of(text: str) -> Any:

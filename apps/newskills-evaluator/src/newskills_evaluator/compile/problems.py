@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills_evaluator.compile.tree import put, shown_path
+from newskills_evaluator.compile.tree import format_path, set_at_path
 
 
 class ConfigProblem(Struct, frozen=True):
@@ -24,7 +24,7 @@ class ConfigProblem(Struct, frozen=True):
     open: bool = False
 
 
-def refuse(problems: Sequence[ConfigProblem], source: str) -> None:
+def raise_problems(problems: Sequence[ConfigProblem], source: str) -> None:
     """Raise ConfigError that names all of `problems`, with the sections to add, if there are any."""
     if not problems:
         return
@@ -32,18 +32,18 @@ def refuse(problems: Sequence[ConfigProblem], source: str) -> None:
     chosen = sorted(first.values(), key=lambda problem: list(problems).index(problem))
     count = "one error" if len(chosen) == 1 else f"{len(chosen)} things"
     lines = [f"{source}: {count} to fix."]
-    lines += [f"  {shown_path(problem.path)}: {problem.what}" for problem in chosen]
+    lines += [f"  {format_path(problem.path)}: {problem.what}" for problem in chosen]
     examples = [problem for problem in chosen if problem.example is not None]
     if examples:
         tree: Row = {}
         for problem in examples:
-            put(tree, problem.path, problem.example)
-        lines += ["Write your own values:", *_yaml(tree), "or give them on the command line: "]
-        lines[-1] += " ".join(f"{shown_path(problem.path)}=…" for problem in examples)
+            set_at_path(tree, problem.path, problem.example)
+        lines += ["Write your own values:", *_format_yaml_lines(tree), "or give them on the command line: "]
+        lines[-1] += " ".join(f"{format_path(problem.path)}=…" for problem in examples)
     raise ConfigError("\n".join(lines))
 
 
-def _yaml(tree: Row) -> list[str]:
+def _format_yaml_lines(tree: Row) -> list[str]:
     import yaml
 
     text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=False, allow_unicode=True)

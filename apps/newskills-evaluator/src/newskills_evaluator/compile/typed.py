@@ -15,7 +15,7 @@ from newskills.base.records import Row
 from newskills.base.type_errors import type_fault
 from newskills_evaluator.compile.dialects import KEY, DialectVariables
 from newskills_evaluator.compile.problems import ConfigProblem
-from newskills_evaluator.compile.tree import Path, merge, shown_path
+from newskills_evaluator.compile.tree import Path, format_path, merge_trees
 from newskills_evaluator.config import (
     Deployment,
     DeploymentType,
@@ -74,7 +74,7 @@ class ConfigReader:
     def __init__(self, config: Row, problems: list[ConfigProblem], unset: Mapping[Path, str]) -> None:
         self.config, self.problems, self.unset = config, problems, unset
 
-    def sections(self, variables: DialectVariables) -> Sections:
+    def read_sections(self, variables: DialectVariables) -> Sections:
         for name in self.config:
             close = suggest(name, SECTIONS)
             if name not in SECTIONS and "did you mean" in close:
@@ -89,45 +89,51 @@ class ConfigReader:
 
     def execution(self) -> ExecutionSection:
         path = ("execution",)
-        section = self.section(self.config, path)
+        section = self._get_section(self.config, path)
         kind = section.get("type")
         if kind is None:
-            self.missing((*path, "type"), "slurm")
+            self._report_missing((*path, "type"), "slurm")
         for key, example in NEEDED.get(str(kind), {}).items():
             if key not in section or (section[key] is None and key != "gres"):
-                self.missing((*path, key), example, open=True)
-        mounts = self.section(section, (*path, "mounts"))
-        proxy = self.section(section, (*path, "proxy"))
-        export = self.section(section, (*path, "auto_export"))
-        self.unknown(mounts, ("deployment", "evaluation", "auxiliary", "mount_home"), (*path, "mounts"))
-        auto = export.get("destinations") or () if export.get("enabled", True) else ()
+                self._report_missing((*path, key), example, open=True)
+        mounts = self._get_section(section, (*path, "mounts"))
+        proxy = self._get_section(section, (*path, "proxy"))
+        export = self._get_section(section, (*path, "auto_export"))
+        self._report_unknown_keys(
+            mounts, ("deployment", "evaluation", "auxiliary", "mount_home"), (*path, "mounts")
+        )
+        destinations: Any = ()
+        if export.get("enabled", True):
+            destinations = export.get("destinations") or ()
+        if isinstance(destinations, str):
+            destinations = [destinations]
         values = {
             **{key: value for key, value in section.items() if key not in ("mounts", "proxy", "auto_export")},
             "type": "" if kind is None else kind,
             "output_dir": section.get("output_dir") or "",
-            "sbatch": self.section(section, (*path, "sbatch_extra_flags")),
-            "deployment_mounts": self.section(mounts, (*path, "mounts", "deployment")),
-            "evaluation_mounts": self.section(mounts, (*path, "mounts", "evaluation")),
+            "sbatch": self._get_section(section, (*path, "sbatch_extra_flags")),
+            "deployment_mounts": self._get_section(mounts, (*path, "mounts", "deployment")),
+            "evaluation_mounts": self._get_section(mounts, (*path, "mounts", "evaluation")),
             "mount_home": mounts.get("mount_home", False),
             "proxy_image": proxy.get("image"),
-            "auto_export": [auto] if isinstance(auto, str) else auto,
+            "auto_export": destinations,
         }
-        return self.struct(ExecutionSection, values, path, ExecutionSection(type="", output_dir=""))
+        return self._read_struct(ExecutionSection, values, path, ExecutionSection(type="", output_dir=""))
 
     def deployment(self, variables: DialectVariables) -> Deployment:
         path = ("deployment",)
-        section = self.section(self.config, path)
+        section = self._get_section(self.config, path)
         kind = section.get("type")
         if kind is None:
-            self.missing((*path, "type"), "none")
+            self._report_missing((*path, "type"), "none")
         elif kind not in TYPES:
             self.problems.append(
                 ConfigProblem((*path, "type"), f"'{kind}' is not a kind of deployment{suggest(str(kind), TYPES)}")
             )
         for key, example in DEPLOYED.get(str(kind), {}).items():
             if section.get(key) is None:
-                self.missing((*path, key), example, open=True)
-        endpoints = self.section(section, (*path, "endpoints"))
+                self._report_missing((*path, key), example, open=True)
+        endpoints = self._get_section(section, (*path, "endpoints"))
         values = {
             **{key: value for key, value in section.items() if value is not None},
             "type": kind if kind in TYPES else "none",
@@ -135,16 +141,16 @@ class ConfigReader:
         }
         if section.get("health_check_path") and "health" not in endpoints:
             values["health"] = section["health_check_path"]
-        own = self.section(self.section(self.config, ("execution",)), ("execution", "deployment"))
+        own = self._get_section(self._get_section(self.config, ("execution",)), ("execution", "deployment"))
         if own.get("n_tasks") is not None:
             values["n_tasks"] = own["n_tasks"]
         return msgspec.structs.replace(
-            self.struct(Deployment, values, path, Deployment()), env=variables.deployment
+            self._read_struct(Deployment, values, path, Deployment()), env=variables.deployment
         )
 
     def target(self, *, needed: bool) -> Target:
         path = ("target", "api_endpoint")
-        section = self.section(self.section(self.config, path[:1]), path)
+        section = self._get_section(self._get_section(self.config, path[:1]), path)
         if needed:
             for key, example in {"url": "http://localhost:8000/v1", "model_id": "my-model"}.items():
                 if section.get(key) == "":
@@ -155,18 +161,18 @@ class ConfigReader:
                         what = "it is empty"
                     self.problems.append(ConfigProblem((*path, key), what, example, open=True))
                 elif not section.get(key):
-                    self.missing((*path, key), example, open=True)
-        return self.struct(
+                    self._report_missing((*path, key), example, open=True)
+        return self._read_struct(
             Target, {key: value for key, value in section.items() if value is not None}, path, Target()
         )
 
     def tasks(self, variables: DialectVariables) -> tuple[EvaluationTask, ...]:
         path = ("evaluation",)
-        section = self.section(self.config, path)
-        self.unknown(section, EVALUATION_KEYS, path)
+        section = self._get_section(self.config, path)
+        self._report_unknown_keys(section, EVALUATION_KEYS, path)
         listed = section.get("tasks")
         if not listed:
-            self.missing((*path, "tasks"), [{"name": "gsm8k"}])
+            self._report_missing((*path, "tasks"), [{"name": "gsm8k"}])
             return ()
         if not isinstance(listed, list):
             self.problems.append(
@@ -181,15 +187,17 @@ class ConfigReader:
             self.problems.append(ConfigProblem(path, "a task needs a name: write '- name: gsm8k'"))
             return EvaluationTask(index=at, name="", folder="")
         unread = tuple(key for key in UNREAD_TASK_KEYS if key in task)
-        self.unknown({key: value for key, value in task.items() if key not in unread}, TASK_KEYS, path)
-        settings = merge(common.get("nemo_evaluator_config") or {}, task.get("nemo_evaluator_config") or {})
+        self._report_unknown_keys(
+            {key: value for key, value in task.items() if key not in unread}, TASK_KEYS, path
+        )
+        settings = merge_trees(common.get("nemo_evaluator_config") or {}, task.get("nemo_evaluator_config") or {})
         mapped = map_task(task["name"])
         params_path = (*path, "nemo_evaluator_config", "config", "params")
-        params = self.section(self.section(settings, params_path[:-1]), params_path)
+        params = self._get_section(self._get_section(settings, params_path[:-1]), params_path)
         if mapped is not None:
-            params = merge(mapped.params, params)
+            params = merge_trees(mapped.params, params)
         unused = set(params) - set(Params.__struct_fields__)
-        self.unknown(dict.fromkeys(unused), Params.__struct_fields__, params_path)
+        self._report_unknown_keys(dict.fromkeys(unused), Params.__struct_fields__, params_path)
         values: Row = {
             **{
                 key: value
@@ -205,14 +213,16 @@ class ConfigReader:
             "settings": settings,
             "unread": unread,
         }
-        done = self.struct(
+        done = self._read_struct(
             EvaluationTask, values, path, EvaluationTask(index=at, name=task["name"], folder=values["folder"])
         )
         env: dict[str, EnvValue] = {**variables.evaluation, **variables.tasks[at]}
         kept = {key: value for key, value in params.items() if value is not None and key not in unused}
-        return msgspec.structs.replace(done, params=self.struct(Params, kept, params_path, Params()), env=env)
+        return msgspec.structs.replace(
+            done, params=self._read_struct(Params, kept, params_path, Params()), env=env
+        )
 
-    def section(self, tree: Row, path: Path) -> Row:
+    def _get_section(self, tree: Row, path: Path) -> Row:
         """Return the section at `path`, which is the value of its last part in `tree`; empty where there is none."""
         section_value = tree.get(path[-1])
         if section_value is None:
@@ -222,30 +232,30 @@ class ConfigReader:
             return {}
         return section_value
 
-    def struct(self, cls: type[S], values: Row, path: Path, fallback: S) -> S:
+    def _read_struct(self, cls: type[S], values: Row, path: Path, fallback: S) -> S:
         """Convert each key on its own, so that every fault is found; other keys are the launcher's."""
         done: Row = {}
         for field in msgspec.structs.fields(cls):
             if field.name not in values or field.name == "env":
                 continue
             try:
-                done[field.name] = _converted(values[field.name], field.type)
+                done[field.name] = _convert_value(values[field.name], field.type)
             except msgspec.ValidationError as error:
                 self.problems.append(ConfigProblem((*path, field.name), type_fault(error, values[field.name])))
         return msgspec.structs.replace(fallback, **done)
 
-    def missing(self, path: Path, example: object, *, open: bool = False) -> None:
+    def _report_missing(self, path: Path, example: object, *, open: bool = False) -> None:
         if not any(problem.path == path for problem in self.problems):
             self.problems.append(ConfigProblem(path, f"the key '{path[-1]}' is missing", example, open=open))
 
-    def unknown(self, section: Row, known_keys: Sequence[str], path: Path) -> None:
+    def _report_unknown_keys(self, section: Row, known_keys: Sequence[str], path: Path) -> None:
         for key in section:
             if key not in known_keys:
-                what = f"{shown_path(path)} has no such key{suggest(str(key), known_keys)}"
+                what = f"{format_path(path)} has no such key{suggest(str(key), known_keys)}"
                 self.problems.append(ConfigProblem((*path, str(key)), what))
 
 
-def _converted(value: Any, kind: Any) -> Any:
+def _convert_value(value: Any, kind: Any) -> Any:
     """Convert `value` to the type `kind`; a number where a text is expected becomes its text. Raises
     ValidationError."""
     if isinstance(value, int | float) and not isinstance(value, bool) and kind in (str, str | None):

@@ -42,7 +42,7 @@ def proxy_script(name: str, instances: Sequence[str], health: str, *, python: st
     return Script(argv=argv, port=0, ready=ready)
 
 
-async def balance(port: int, instances: Sequence[tuple[str, int]]) -> None:
+async def balance_connections(port: int, instances: Sequence[tuple[str, int]]) -> None:
     """Serve on `port` until cancelled. Raises OSError where the port is taken."""
     used: Counter[tuple[str, int]] = Counter(dict.fromkeys(instances, 0))
 
@@ -54,7 +54,7 @@ async def balance(port: int, instances: Sequence[tuple[str, int]]) -> None:
                 continue
             used[target] += 1
             try:
-                await asyncio.gather(_copy(reader, back), _copy(there, writer))
+                await asyncio.gather(_copy_stream(reader, back), _copy_stream(there, writer))
             finally:
                 used[target] -= 1
             return
@@ -65,7 +65,7 @@ async def balance(port: int, instances: Sequence[tuple[str, int]]) -> None:
         await server.serve_forever()
 
 
-async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _copy_stream(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
     """Copy until one side ends; the other then learns it."""
     with contextlib.suppress(ConnectionError):
         while data := await source.read(CHUNK):
@@ -79,7 +79,7 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 def main(words: Sequence[str]) -> None:
     pairs = [word.removeprefix("http://").rpartition(":") for word in words[1:]]
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(balance(int(words[0]), [(host, int(port)) for host, _, port in pairs]))
+        asyncio.run(balance_connections(int(words[0]), [(host, int(port)) for host, _, port in pairs]))
 
 
 if __name__ == "__main__":

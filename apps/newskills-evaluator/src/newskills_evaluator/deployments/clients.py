@@ -80,7 +80,11 @@ def client_command(
     image = client_image(compiled, task)
     contained = image_of(cluster, image) is not None
     key = compiled.target.api_key_name if server is None else None
-    call = eval_call(task, model=_model(compiled, server), key_name=key, output_dir=f"{folder}/artifacts")
+    call = eval_call(task, model=_model_name(compiled, server), key_name=key, output_dir=f"{folder}/artifacts")
+    secrets = [*env.secrets]
+    if key:
+        secrets.append(key)
+    log_owner = f"{SERVER}-0" if server == PROXY else SERVER
     python = python_of(cluster, image if contained else None)
     evaluate = (call.evaluate[0], "--cluster=none", *call.evaluate[1:])
     prepare = (python, "-m", "newskills", call.prepare[0], "--cluster=none", *call.prepare[1:])
@@ -90,22 +94,22 @@ def client_command(
         *("ns", *call.evaluate),
     )
     counted: tuple[Word, ...] = (f"{folder}/logs", str(len(prepare)), *prepare, str(len(finish)), *finish)
-    work: tuple[Word, ...] = (python, "-m", "newskills", *evaluate, _address(compiled, task, server))
+    work: tuple[Word, ...] = (python, "-m", "newskills", *evaluate, _address_option(compiled, task, server))
     return Command(
         name=CLIENT,
         script=Script(
-            argv=("bash", "-c", _text(compiled, task, env), "bash", *counted, *work),
-            env={**env.plain, **_dataset(task, contained=contained)},
-            secrets=tuple(dict.fromkeys([*env.secrets, *([key] if key else [])])),
-            setup=_begin(f"{folder}/logs", task.folder, f"{SERVER}-0" if server == PROXY else SERVER),
+            argv=("bash", "-c", _work_text(compiled, task, env), "bash", *counted, *work),
+            env={**env.plain, **_dataset_env(task, contained=contained)},
+            secrets=tuple(dict.fromkeys(secrets)),
+            setup=_setup_text(f"{folder}/logs", task.folder, log_owner),
         ),
         container=image,
-        mounts=tuple(_mounts(compiled, task)) if contained else None,
+        mounts=tuple(_task_mounts(compiled, task)) if contained else None,
         workdir=CODE if contained else None,
     )
 
 
-def _begin(logs: str, job: str, server: str) -> str:
+def _setup_text(logs: str, job: str, server: str) -> str:
     names = {"@LOGS@": shlex.quote(logs), "@JOB@": shlex.quote(job), "@SERVER@": server}
     text = _BEGIN
     for mark, name in names.items():
@@ -115,10 +119,13 @@ def _begin(logs: str, job: str, server: str) -> str:
 
 def facts_of(compiled: CompiledConfig, task: EvaluationTask) -> str:
     """Return the text of the file `FACTS` in the job's folder."""
-    served = compiled.deployment.is_served
+    url: str | None = compiled.target.url
+    server = None
+    if compiled.deployment.is_served:
+        url, server = None, CLIENT
     endpoint = {
-        "url": None if served else compiled.target.url,
-        "model_id": _model(compiled, server=CLIENT if served else None),
+        "url": url,
+        "model_id": _model_name(compiled, server),
         "type": task.endpoint_type or "chat",
         "api_key_name": compiled.target.api_key_name,
     }
@@ -127,13 +134,13 @@ def facts_of(compiled: CompiledConfig, task: EvaluationTask) -> str:
     return msgspec.json.format(msgspec.json.encode(facts), indent=2).decode() + "\n"
 
 
-def _text(compiled: CompiledConfig, task: EvaluationTask, env: CommandEnvironment) -> str:
-    startup = compiled.profile.startup_commands if compiled.profile else ()
+def _work_text(compiled: CompiledConfig, task: EvaluationTask, env: CommandEnvironment) -> str:
+    startup = compiled.place.startup_commands
     before = "\n".join(text for text in (*startup, env.exports(), task.pre_cmd) if text.strip())
     return _WORK.replace("    @BEFORE@\n", f"{before or ':'}\n").replace("@AFTER@", task.post_cmd or ":")
 
 
-def _model(compiled: CompiledConfig, server: str | None) -> str:
+def _model_name(compiled: CompiledConfig, server: str | None) -> str:
     deployment = compiled.deployment
     if server is None:
         return compiled.target.model_id
@@ -145,7 +152,7 @@ def _model(compiled: CompiledConfig, server: str | None) -> str:
     return name
 
 
-def _address(compiled: CompiledConfig, task: EvaluationTask, server: str | None) -> Word:
+def _address_option(compiled: CompiledConfig, task: EvaluationTask, server: str | None) -> Word:
     """Return the option with the address to which clients append `/chat/completions`: the launcher's configurations
     name the whole route."""
     if server is None:
@@ -163,14 +170,16 @@ def base_of(url: str) -> str:
     return next((url.removesuffix(route) for route in ROUTES if url.endswith(route)), url)
 
 
-def _dataset(task: EvaluationTask, *, contained: bool) -> dict[str, Word]:
+def _dataset_env(task: EvaluationTask, *, contained: bool) -> dict[str, Word]:
     if not task.dataset_dir:
         return {}
-    place = (task.dataset_mount_path or DATASETS) if contained else task.dataset_dir
-    return {"NEMO_EVALUATOR_DATASET_DIR": place}
+    folder = task.dataset_dir
+    if contained:
+        folder = task.dataset_mount_path or DATASETS
+    return {"NEMO_EVALUATOR_DATASET_DIR": folder}
 
 
-def _mounts(compiled: CompiledConfig, task: EvaluationTask) -> list[str]:
+def _task_mounts(compiled: CompiledConfig, task: EvaluationTask) -> list[str]:
     mounts = mounts_of(compiled.execution.evaluation_mounts, compiled)
     if task.dataset_dir:
         mounts.append(f"{task.dataset_dir}:{task.dataset_mount_path or DATASETS}:ro")

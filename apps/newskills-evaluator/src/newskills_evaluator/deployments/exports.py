@@ -72,7 +72,7 @@ def export_job(
     image = client_image(compiled)
     contained = image_of(cluster, image) is not None
     env = variables.of(compiled.export_env, "export")
-    startup = compiled.profile.startup_commands if compiled.profile else ()
+    startup = compiled.place.startup_commands
     before = "\n".join(text for text in ("set -e", *startup, env.exports()) if text.strip())
     words = (python_of(cluster, image if contained else None), "-m", AUTO_EXPORT)
     passed = [name for name in PASSED if name in variables.environ and name not in env.plain]
@@ -102,15 +102,17 @@ def export_job(
 
 
 def _check_secrets(settings: dict[str, Row]) -> None:
-    """Refuse keys in the section: they stand in no file. Raises ConfigError."""
+    """Raise ConfigError where the settings hold a secret: they are written into a file."""
 
-    def walk(tree: Any, path: str) -> None:
-        for key, value in tree.items() if isinstance(tree, dict) else ():
+    def check_section(section: Any, path: str) -> None:
+        if not isinstance(section, dict):
+            return
+        for key, value in section.items():
             if looks_secret(str(key)) and value:
                 raise ConfigError(
                     f"{path}.{key} contains what looks like a secret; it would be written into a file.",
                     hint="Leave it out, and set the variable that its library reads (WANDB_API_KEY, …).",
                 )
-            walk(value, f"{path}.{key}")
+            check_section(value, f"{path}.{key}")
 
-    walk(settings, "export")
+    check_section(settings, "export")

@@ -34,21 +34,24 @@ _MAKERS = "newskills_evaluator.deployments.servers"
 DEPLOYMENTS = DescribedRegistry(
     "deployment",
     {
-        "vllm": (f"{_MAKERS}:engine", DeploymentProperties(engine="vllm", sizes=_VLLM, memory=_VLLM_MEMORY)),
+        "vllm": (
+            f"{_MAKERS}:engine_script",
+            DeploymentProperties(engine="vllm", sizes=_VLLM, memory=_VLLM_MEMORY),
+        ),
         "vllm_ray": (
-            f"{_MAKERS}:engine",
+            f"{_MAKERS}:engine_script",
             DeploymentProperties(engine="vllm", sizes=_VLLM, memory=_VLLM_MEMORY, joins_by_ray=True),
         ),
         "sglang": (
-            f"{_MAKERS}:engine",
+            f"{_MAKERS}:engine_script",
             DeploymentProperties(engine="sglang", sizes=("--tp-size", "--pp-size", "--dp-size")),
         ),
         "trtllm": (
-            f"{_MAKERS}:engine",
+            f"{_MAKERS}:engine_script",
             DeploymentProperties(engine="trtllm", sizes=("--tp_size", "--pp_size", "")),
         ),
-        "nim": (f"{_MAKERS}:nim", DeploymentProperties(health="/v1/health/ready")),
-        "generic": (f"{_MAKERS}:generic", DeploymentProperties(takes_gpus=False)),
+        "nim": (f"{_MAKERS}:nim_script", DeploymentProperties(health="/v1/health/ready")),
+        "generic": (f"{_MAKERS}:generic_script", DeploymentProperties(takes_gpus=False)),
         "none": ("", DeploymentProperties(takes_gpus=False)),
     },
     usual=DeploymentProperties(),

@@ -15,20 +15,20 @@ from newskills.launch.clusters.times import seconds_of
 from newskills_evaluator.config import CompiledConfig, EvaluationTask, ExecutionSection
 from newskills_evaluator.deployments.kinds import DEPLOYMENTS
 
-MOST_COPIES = 4
+MAX_COPIES = 4
 """Jobs that wait to go on where the time limit stops a task; `ns resume` submits further ones."""
 _GRES = re.compile(r"gpu(?::[^:,()]+)?:(\d+)\Z", re.ASCII)
 
 
 def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
     """Return the cluster config. Raises ConfigError for an executor that newskills does not have."""
-    execution, profile = compiled.execution, compiled.profile
-    names = list(profile.env_vars) if profile else []
+    execution, profile = compiled.execution, compiled.place
+    names = list(profile.env_vars)
     if compiled.runs_here:
         images = compiled.deployment.image or any(client_image(compiled, task) for task in compiled.tasks)
         return ClusterConfig(
             executor="local" if images else "none",
-            name=profile.name if profile else "local",
+            name=profile.name or "local",
             env_vars=names,
             skip_hf_home_check=True,
         )
@@ -37,26 +37,27 @@ def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
             f"execution.type '{execution.type}' is not supported by newskills.",
             hint="Use local or slurm.",
         )
-    folder = (profile.remote_job_dir if profile else None) or execution.output_dir
     return ClusterConfig(
         executor="slurm",
-        name=profile.name if profile else execution.hostname or "slurm",
-        account=execution.account or (profile.account if profile else None),
-        partition=execution.partition or (profile.partition if profile else None),
+        name=profile.name or execution.hostname or "slurm",
+        account=execution.account or profile.account,
+        partition=execution.partition or profile.partition,
         env_vars=names,
-        default_timeout=execution.walltime or (profile.time if profile else "04:00:00"),
-        job_dir=folder,
+        default_timeout=execution.walltime or profile.time,
+        job_dir=profile.remote_job_dir or execution.output_dir,
         skip_hf_home_check=True,
-        ssh_tunnel=_tunnel(compiled),
+        ssh_tunnel=_ssh_tunnel(compiled),
     )
 
 
 def client_image(compiled: CompiledConfig, task: EvaluationTask | None = None) -> str | None:
     """Return the image in which `task`, or the export of results, runs; it must have newskills. None means no
     container."""
-    profile = compiled.profile
-    own = profile.container_image if profile and not profile.is_local else None
-    return (task.container if task else None) or own
+    if task is not None and task.container:
+        return task.container
+    if compiled.place.is_local:
+        return None
+    return compiled.place.container_image
 
 
 def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
@@ -67,25 +68,20 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
     if comment := (compiled.config.get("execution") or {}).get("sbatch_comment"):
         kwargs.setdefault("comment", comment)
     if compiled.runs_here:
-        width = deployment.tensor_parallel_size * deployment.pipeline_parallel_size * deployment.data_parallel_size
+        gpus = 0
         if deployment.image and DEPLOYMENTS.properties(deployment.type).takes_gpus:
-            gpus = width
-        else:
-            gpus = 0
+            gpus = deployment.num_gpus
         return HardwareConfig(num_gpus=gpus)
-    served = deployment.is_served
-    gres = execution.gres if served else None
-    gpus = _gpus(gres) if gres else 0
+    nodes, gres, partition = 1, "", execution.cpu_partition or execution.partition
+    if deployment.is_served:
+        nodes, gres, partition = _nodes_per_instance(execution), execution.gres or "", execution.partition
+    gpus = _count_gpus(gres)
     if gres and not gpus:
         kwargs.setdefault("gres", gres)
     elif gres and gres.count(":") > 1:
         kwargs |= {"gpus-per-node": False, "gres": gres}
-    if served:
-        partition = execution.partition
-    else:
-        partition = execution.cpu_partition or execution.partition
     return HardwareConfig(
-        num_nodes=_nodes(execution) if served else 1,
+        num_nodes=nodes,
         num_gpus=gpus,
         num_tasks=execution.ntasks_per_node,
         partition=partition or None,
@@ -100,13 +96,13 @@ def copies_of(execution: ExecutionSection) -> int:
     `walltime`. Raises ConfigError."""
     if not execution.is_slurm or not execution.walltime or not execution.max_walltime:
         return 0
-    return min(MOST_COPIES, max(0, -(-seconds_of(execution.max_walltime) // seconds_of(execution.walltime)) - 1))
+    return min(MAX_COPIES, max(0, -(-seconds_of(execution.max_walltime) // seconds_of(execution.walltime)) - 1))
 
 
 def output_dir(compiled: CompiledConfig) -> str:
     """Return the absolute folder of results, as the machine sees it on which the tasks run. Raises ConfigError."""
     folder = compiled.execution.output_dir
-    if compiled.is_local or not _tunnel(compiled):
+    if compiled.is_local or not _ssh_tunnel(compiled):
         return str(Path(folder).expanduser().absolute())
     if not folder.startswith("/"):
         raise ConfigError(f"execution.output_dir must be an absolute path of the cluster, not '{folder}'.")
@@ -116,27 +112,29 @@ def output_dir(compiled: CompiledConfig) -> str:
 def mounts_of(mounts: Mapping[str, str], compiled: CompiledConfig) -> list[str]:
     """Return `source:target[:ro]` of a section's mounts, and of the profile's."""
     own = [f"{source}:{target}" for source, target in mounts.items()]
-    return [*own, *(compiled.profile.mounts if compiled.profile else ())]
+    return [*own, *compiled.place.mounts]
 
 
-def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
-    """Return how to reach the machine that submits; None: it is this one."""
-    execution, profile = compiled.execution, compiled.profile
-    if profile is not None and profile.tunnel != "ssh":
+def _ssh_tunnel(compiled: CompiledConfig) -> SshTunnel | None:
+    """Return how to reach the machine that submits jobs; None means this machine."""
+    execution, profile = compiled.execution, compiled.place
+    if compiled.profile is not None and profile.tunnel != "ssh":
         return None
-    host = (profile.host if profile else None) or execution.hostname
+    host = profile.host or execution.hostname
     if not host or host in ("localhost", "127.0.0.1"):
         return None
-    user = (profile.user if profile else None) or execution.username
-    if profile and profile.identity:
+    identity = None
+    if profile.identity:
         identity = str(Path(profile.identity).expanduser())
-    else:
-        identity = None
-    before = str(profile.settings.get("pre_command") or "") if profile else ""
-    return SshTunnel(host=host, user=user or None, identity=identity, pre_command=before)
+    return SshTunnel(
+        host=host,
+        user=profile.user or execution.username or None,
+        identity=identity,
+        pre_command=str(profile.settings.get("pre_command") or ""),
+    )
 
 
-def _nodes(execution: ExecutionSection) -> int:
+def _nodes_per_instance(execution: ExecutionSection) -> int:
     """Return the nodes of one instance. Raises ConfigError."""
     if execution.num_instances < 1 or execution.num_nodes % execution.num_instances:
         raise ConfigError(
@@ -147,7 +145,7 @@ def _nodes(execution: ExecutionSection) -> int:
     return execution.num_nodes // execution.num_instances
 
 
-def _gpus(gres: str) -> int:
+def _count_gpus(gres: str) -> int:
     match = _GRES.match(gres)
     if match:
         return int(match[1])

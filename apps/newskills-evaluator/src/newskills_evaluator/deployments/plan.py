@@ -12,6 +12,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline
 from newskills.launch.clusters.config import ClusterConfig, python_of
 from newskills_evaluator.artifacts import FACTS
+from newskills_evaluator.compile.tree import get_section
 from newskills_evaluator.config import CompiledConfig, EnvMap, EnvValue, EvaluationTask
 from newskills_evaluator.deployments.balancer import proxy_script
 from newskills_evaluator.deployments.clients import client_command, facts_of
@@ -74,7 +75,7 @@ def plan_invocation(
     jobs: list[Job] = []
     for task in compiled.tasks:
         after = (jobs[-1].name,) if jobs and _one_by_one(compiled) else ()
-        jobs.append(_job(compiled, task, cluster, f"{folder}/{task.folder}", variables, after))
+        jobs.append(_task_job(compiled, task, cluster, f"{folder}/{task.folder}", variables, after))
     if compiled.execution.auto_export:
         jobs.append(export_job(compiled, invocation, cluster, folder, jobs, variables))
     return DeploymentPlan(
@@ -90,7 +91,7 @@ def _one_by_one(compiled: CompiledConfig) -> bool:
     return not compiled.execution.is_slurm and compiled.execution.mode == "sequential"
 
 
-def _job(
+def _task_job(
     compiled: CompiledConfig,
     task: EvaluationTask,
     cluster: ClusterConfig,
@@ -99,12 +100,12 @@ def _job(
     after: tuple[str, ...],
 ) -> Job:
     hardware = hardware_of(compiled)
-    groups = _servers(compiled, cluster, hardware, variables)
+    groups = _server_commands(compiled, cluster, hardware, variables)
     names = [command.name for commands in groups for command in commands]
     env = variables.of({**_judge_key(task, variables), **task.env}, f"Task {task.name}")
     server_name = names[0] if names else None
     if len(names) > 1:
-        groups[0].append(_proxy(compiled, cluster, names))
+        groups[0].append(_proxy_command(compiled, cluster, names))
         server_name = PROXY
     client = client_command(compiled, task, cluster, folder, server=server_name, env=env)
     groups = groups or [[]]
@@ -124,14 +125,13 @@ def _job(
 def _judge_key(task: EvaluationTask, variables: DeploymentVariables) -> EnvMap:
     """Return the variable that `params.extra.judge` names for its key, as if it stood in the task's env_vars, too;
     empty where it names none that is set."""
-    judge = task.params.extra.get("judge")
-    name = judge.get("api_key") if isinstance(judge, dict) else None
+    name = get_section(task.params.extra, "judge").get("api_key")
     if isinstance(name, str) and name in variables.environ:
         return {name: EnvValue("host", name)}
     return {}
 
 
-def _servers(
+def _server_commands(
     compiled: CompiledConfig, cluster: ClusterConfig, hardware: HardwareConfig, variables: DeploymentVariables
 ) -> list[list[Command]]:
     """Make the commands of each group of nodes: one instance in each."""
@@ -146,7 +146,7 @@ def _servers(
     return [[server_command(compiled, cluster, name, nodes=hardware.num_nodes, env=env)] for name in names]
 
 
-def _proxy(compiled: CompiledConfig, cluster: ClusterConfig, names: list[str]) -> Command:
+def _proxy_command(compiled: CompiledConfig, cluster: ClusterConfig, names: list[str]) -> Command:
     image = compiled.execution.proxy_image
     python = python_of(cluster, None)
     script = proxy_script(PROXY, names, compiled.deployment.health, python=python, image=image)

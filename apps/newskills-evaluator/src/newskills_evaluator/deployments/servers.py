@@ -37,16 +37,16 @@ def server_command(
     """Return the command of the server called `name` on `nodes` nodes of its own. Raises ConfigError."""
     deployment = compiled.deployment
     if deployment.command:
-        script = _of_text(compiled, cluster, name, nodes)
+        script = _command_script(compiled, cluster, name, nodes)
     else:
         make: Maker = DEPLOYMENTS.get(deployment.type)
         script = make(compiled, cluster, name, nodes)
     from msgspec.structs import replace
 
-    before = [*(compiled.profile.startup_commands if compiled.profile else ()), env.exports(), deployment.pre_cmd]
+    before = [*compiled.place.startup_commands, env.exports(), deployment.pre_cmd]
     script = replace(
         script,
-        argv=wrapped(script.argv, before),
+        argv=with_setup_commands(script.argv, before),
         env={**script.env, **env.plain},
         secrets=tuple(dict.fromkeys([*script.secrets, *env.secrets])),
     )
@@ -55,12 +55,12 @@ def server_command(
         script=script,
         container=deployment.image,
         role="server",
-        mounts=tuple(_mounts(compiled)) if deployment.image else None,
+        mounts=tuple(_server_mounts(compiled)) if deployment.image else None,
         workdir="/" if deployment.image else None,
     )
 
 
-def engine(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
+def engine_script(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
     """Make the script of vLLM, SGLang or TensorRT-LLM, as `ns start_server` starts them. Raises ConfigError."""
     deployment = compiled.deployment
     if not (deployment.hf_model_handle or deployment.checkpoint_path):
@@ -71,12 +71,12 @@ def engine(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: i
     kind = DEPLOYMENTS.properties(deployment.type)
     server = ServerScript(
         kind.engine,
-        deployment.hf_model_handle or _checkpoint(deployment),
-        num_gpus=_width(deployment, nodes),
+        deployment.hf_model_handle or _checkpoint_path(deployment),
+        num_gpus=_gpus_per_node(deployment, nodes),
         num_nodes=nodes,
-        server_args=[*_layout(deployment, kind), *shlex.split(deployment.extra_args)],
+        server_args=[*_parallel_options(deployment, kind), *shlex.split(deployment.extra_args)],
         served_name=deployment.served_model_name,
-        patience=_patience(compiled),
+        patience=_readiness_timeout(compiled),
     )
     return server.build(
         Context(
@@ -88,7 +88,7 @@ def engine(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: i
     )
 
 
-def nim(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
+def nim_script(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
     """Return the start command of a NIM container, which is its own; everything else about it is set in its
     variables."""
     deployment = compiled.deployment
@@ -99,11 +99,11 @@ def nim(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int)
         argv=("/opt/nvidia/nvidia_entrypoint.sh", "/opt/nim/start_server.sh"),
         env={**{key: value for key, value in names.items() if value}, "NIM_SERVER_PORT": port, "MODEL_PORT": port},
         port=deployment.port,
-        ready=_ready(compiled),
+        ready=_readiness_check(compiled),
     )
 
 
-def generic(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
+def generic_script(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
     """Raise ConfigError: without a command, a server of type generic cannot be started."""
     raise ConfigError(
         "deployment: type generic does not know how to start its server.",
@@ -111,7 +111,7 @@ def generic(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: 
     )
 
 
-def wrapped(argv: Sequence[Word], before: Sequence[str]) -> tuple[Word, ...]:
+def with_setup_commands(argv: Sequence[Word], before: Sequence[str]) -> tuple[Word, ...]:
     """Put `argv` behind shell texts of the configuration's author; the first failure ends it. Its words are in
     no text."""
     texts = [text for text in before if text.strip()]
@@ -120,7 +120,7 @@ def wrapped(argv: Sequence[Word], before: Sequence[str]) -> tuple[Word, ...]:
     return tuple(argv)
 
 
-def _of_text(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
+def _command_script(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
     deployment = compiled.deployment
     text = deployment.command or ""
     if not deployment.image and deployment.checkpoint_path:
@@ -138,13 +138,13 @@ def _of_text(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes:
         argv=argv,
         env={"PROC_ID": Ref(name, "rank"), "MASTER_IP": Ref(name, "node")},
         port=deployment.port,
-        ready=_ready(compiled),
+        ready=_readiness_check(compiled),
         all_nodes=several,
         tasks_per_node=tasks,
     )
 
 
-def _layout(deployment: Deployment, kind: DeploymentProperties) -> list[str]:
+def _parallel_options(deployment: Deployment, kind: DeploymentProperties) -> list[str]:
     """Return options of the engine for what the section says about parallelism and memory."""
     sizes = (
         deployment.tensor_parallel_size,
@@ -157,31 +157,30 @@ def _layout(deployment: Deployment, kind: DeploymentProperties) -> list[str]:
     return words
 
 
-def _width(deployment: Deployment, nodes: int) -> int:
+def _gpus_per_node(deployment: Deployment, nodes: int) -> int:
     """Return the GPUs that one node of the deployment uses."""
-    sizes = deployment.tensor_parallel_size * deployment.pipeline_parallel_size * deployment.data_parallel_size
-    return max(1, sizes // nodes)
+    return max(1, deployment.num_gpus // nodes)
 
 
-def _checkpoint(deployment: Deployment) -> str:
+def _checkpoint_path(deployment: Deployment) -> str:
     if deployment.image:
         return CHECKPOINT
     return deployment.checkpoint_path or ""
 
 
-def _ready(compiled: CompiledConfig) -> Ready:
+def _readiness_check(compiled: CompiledConfig) -> Ready:
     path, own = compiled.deployment.health, DEPLOYMENTS.properties(compiled.deployment.type).health
     if own and path == Deployment().health:
         path = own
-    return Ready(path=path, patience=_patience(compiled))
+    return Ready(path=path, patience=_readiness_timeout(compiled))
 
 
-def _patience(compiled: CompiledConfig) -> float:
+def _readiness_timeout(compiled: CompiledConfig) -> float:
     default = SLURM_PATIENCE if compiled.execution.is_slurm else LOCAL_PATIENCE
     return compiled.execution.endpoint_readiness_timeout or default
 
 
-def _mounts(compiled: CompiledConfig) -> list[str]:
+def _server_mounts(compiled: CompiledConfig) -> list[str]:
     deployment = compiled.deployment
     mounts = mounts_of(compiled.execution.deployment_mounts, compiled)
     if deployment.checkpoint_path:

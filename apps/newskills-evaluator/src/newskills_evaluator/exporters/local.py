@@ -36,7 +36,7 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
         raise ConfigError(f"export.local.format is {' or '.join(FORMATS)}, not '{kind}'.")
     folder = Path(str(settings.get("output_dir") or FOLDER)).expanduser()
     for result in results:
-        _copy(result, folder / result.invocation / result.job.id, logs=bool(settings.get("copy_logs")))
+        _copy_artifacts(result, folder / result.invocation / result.job.id, logs=bool(settings.get("copy_logs")))
     own = folder / results[0].invocation
     written = [own.absolute()]
     if kind:
@@ -44,14 +44,17 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
         scores = {
             result.job.id: chosen_scores(result.scores, settings.get("log_metrics") or ()) for result in results
         }
-        (_to_json if kind == "json" else _to_csv)(place, results, scores)
+        if kind == "json":
+            _update_json(place, results, scores)
+        else:
+            _update_csv(place, results, scores)
         written.insert(0, place.absolute())
         say(f"scores of {len(results)} tasks: {place.absolute()}")
     say(f"artifacts of {len(results)} tasks: {own.absolute()}")
     return written
 
 
-def _copy(result: Results, folder: Path, *, logs: bool) -> None:
+def _copy_artifacts(result: Results, folder: Path, *, logs: bool) -> None:
     try:
         (folder / "artifacts").mkdir(parents=True, exist_ok=True)
         for name in UPLOADED:
@@ -63,7 +66,7 @@ def _copy(result: Results, folder: Path, *, logs: bool) -> None:
         raise storage_error(error, folder) from error
 
 
-def _to_json(place: Path, results: Sequence[Results], scores: Mapping[str, Row]) -> None:
+def _update_json(place: Path, results: Sequence[Results], scores: Mapping[str, Row]) -> None:
     whole = _read_json(place)
     benchmarks = whole.setdefault("benchmarks", {})
     for result in results:
@@ -76,11 +79,11 @@ def _to_json(place: Path, results: Sequence[Results], scores: Mapping[str, Row])
             "harness": result.harness,
             "container": result.job.container,
             "scores": scores[result.job.id],
-            "timestamp": _now(),
+            "timestamp": _utc_now(),
             "executor": result.executor,
         }
         models[result.job.model or "unknown"] = [*kept, entry]
-    whole["export_timestamp"] = _now()
+    whole["export_timestamp"] = _utc_now()
     place.parent.mkdir(parents=True, exist_ok=True)
     write_json(place, whole)
 
@@ -94,7 +97,7 @@ def _read_json(place: Path) -> dict[str, Any]:
         raise DataError(f"{place} already exists, but is not an export of results: {error}.") from error
 
 
-def _to_csv(place: Path, results: Sequence[Results], scores: Mapping[str, Row]) -> None:
+def _update_csv(place: Path, results: Sequence[Results], scores: Mapping[str, Row]) -> None:
     """Write one row for each task, with a column for each score that any of them has."""
     ids = {result.job.id for result in results}
     rows = [row for row in _read_csv(place) if row.get("Job ID") not in ids]
@@ -126,5 +129,5 @@ def _read_csv(place: Path) -> list[dict[str, str]]:
         return [{name: value for name, value in row.items() if value} for row in csv.DictReader(file)]
 
 
-def _now() -> str:
+def _utc_now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

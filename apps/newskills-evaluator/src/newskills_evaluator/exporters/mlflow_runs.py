@@ -27,7 +27,8 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
     if find_spec("mlflow") is None:
         raise ConfigError("MLflow needs the package mlflow.", hint="Run: pip install 'newskills[mlflow]'")
     uri = str(settings.get("tracking_uri") or environ.get("MLFLOW_TRACKING_URI") or "")
-    uri = uri if "://" in uri else environ.get(uri, uri)
+    if "://" not in uri:
+        uri = environ.get(uri, uri)
     if not uri:
         raise ConfigError(
             "There is no export.mlflow.tracking_uri, so the MLflow server is not known.",
@@ -38,9 +39,9 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
 
     client = MlflowClient(tracking_uri=uri.rstrip("/"))
     try:
-        experiment = _experiment(client, str(settings.get("experiment_name") or EXPERIMENT))
+        experiment = _find_or_create_experiment(client, str(settings.get("experiment_name") or EXPERIMENT))
         for result in results:
-            say(_run(client, experiment, result, settings))
+            say(_log_run(client, experiment, result, settings))
     except (MlflowException, OSError) as error:
         raise NewskillsError(f"MLflow at {uri}: {error}") from error
 
@@ -50,12 +51,14 @@ def metric_name(score: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.:/ -]+", "_", score.replace("@", "_at_")).replace("__", "_").strip("_")[:250]
 
 
-def _experiment(client: Any, name: str) -> str:
+def _find_or_create_experiment(client: Any, name: str) -> str:
     existing = client.get_experiment_by_name(name)
-    return str(existing.experiment_id if existing else client.create_experiment(name))
+    if existing:
+        return str(existing.experiment_id)
+    return str(client.create_experiment(name))
 
 
-def _run(client: Any, experiment: str, result: Results, settings: Row) -> str:
+def _log_run(client: Any, experiment: str, result: Results, settings: Row) -> str:
     label = settings.get("run_name") or f"eval-{result.invocation}-{result.job.task}"
     earlier_runs = client.search_runs([experiment], f"tags.job_id = '{result.job.id}'", max_results=1)
     if earlier_runs and settings.get("skip_existing"):
@@ -68,8 +71,9 @@ def _run(client: Any, experiment: str, result: Results, settings: Row) -> str:
         "harness": result.harness,
         "executor": result.executor,
         **{str(key): str(value) for key, value in (settings.get("tags") or {}).items()},
-        **({"mlflow.note.content": str(settings["description"])} if settings.get("description") else {}),
     }
+    if settings.get("description"):
+        tags["mlflow.note.content"] = str(settings["description"])
     if earlier_runs:
         run = earlier_runs[0]
     else:
@@ -81,8 +85,9 @@ def _run(client: Any, experiment: str, result: Results, settings: Row) -> str:
             client.log_param(identity, str(key), str(value)[:500])
     for name, value in chosen_scores(result.scores, settings.get("log_metrics") or ()).items():
         client.log_metric(identity, metric_name(name), value)
-    for name in UPLOADED if settings.get("log_artifacts", True) else ():
-        if (file := result.artifacts / name).is_file():
-            client.log_artifact(identity, str(file), f"{result.harness}.{result.job.benchmark}/artifacts")
+    if settings.get("log_artifacts", True):
+        for name in UPLOADED:
+            if (file := result.artifacts / name).is_file():
+                client.log_artifact(identity, str(file), f"{result.harness}.{result.job.benchmark}/artifacts")
     client.set_terminated(identity)
     return f"MLflow run {label}: {identity}"

@@ -38,28 +38,25 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
             "There is no export.wandb.project, so the W&B project is not known.",
             hint='Add [wandb] project = "NAME" to env.toml, or export: {wandb: {project: NAME}}.',
         )
-    groups = [results] if mode == "multi_task" else [[result] for result in results]
-    for group in groups:
-        say(
-            _run(
-                group,
-                settings,
-                {key: value for key, value in run_settings.items() if value},
-                several=mode == MODES[1],
-            )
-        )
+    run_settings = {key: value for key, value in run_settings.items() if value}
+    if mode == MODES[1]:
+        say(_log_run(results, settings, run_settings, several=True))
+        return
+    for result in results:
+        say(_log_run([result], settings, run_settings, several=False))
 
 
-def _run(results: Sequence[Results], settings: Row, run_settings: Row, *, several: bool) -> str:
+def _log_run(results: Sequence[Results], settings: Row, run_settings: Row, *, several: bool) -> str:
     import wandb
 
     first = results[0]
-    name = f"eval-{first.invocation}" + ("" if several else f"-{first.job.task}")
+    name, run_id = f"eval-{first.invocation}", first.invocation
     config: Row = {"invocation_id": first.invocation, "executor": first.executor}
     if several:
         config |= {"benchmarks": [result.job.benchmark for result in results]}
         config |= {"harnesses": sorted({result.harness for result in results})}
     else:
+        name, run_id = f"{name}-{first.job.task}", first.job.id.replace(".", "-")
         config |= {"job_id": first.job.id, "harness": first.harness, "benchmark": first.job.benchmark}
     options = {
         **run_settings,
@@ -68,7 +65,7 @@ def _run(results: Sequence[Results], settings: Row, run_settings: Row, *, severa
         "job_type": settings.get("job_type") or "evaluation",
         "tags": settings.get("tags"),
         "notes": settings.get("description"),
-        "id": settings.get("run_id") or (first.invocation if several else first.job.id.replace(".", "-")),
+        "id": settings.get("run_id") or run_id,
         "resume": "allow",
         "config": {**config, **(settings.get("extra_metadata") or {})},
     }
@@ -76,30 +73,32 @@ def _run(results: Sequence[Results], settings: Row, run_settings: Row, *, severa
         run = wandb.init(**{key: value for key, value in options.items() if value is not None})
         for result in results:
             scores = chosen_scores(result.scores, settings.get("log_metrics") or ())
-            run.summary.update({f"{_prefix(result, results)}{key}": value for key, value in scores.items()})
+            run.summary.update({f"{_score_prefix(result, results)}{key}": value for key, value in scores.items()})
         if settings.get("log_artifacts", True):
-            _upload(run, results, several=several)
+            _upload_artifacts(run, results, several=several)
         run.finish()
     except (wandb.Error, OSError) as error:
         raise NewskillsError(f"W&B: {error}") from error
     return f"W&B run {name}: {getattr(run, 'url', None) or 'offline, in ' + str(run.dir)}"
 
 
-def _prefix(result: Results, results: Sequence[Results]) -> str:
-    """Return what tells scores of tasks apart that have one benchmark."""
+def _score_prefix(result: Results, results: Sequence[Results]) -> str:
+    """Return a prefix that distinguishes the scores of tasks with the same benchmark."""
     same = [other for other in results if other.job.benchmark == result.job.benchmark]
     if len(same) > 1:
         return f"{Path(result.job.folder).name}/"
     return ""
 
 
-def _upload(run: Any, results: Sequence[Results], *, several: bool) -> None:
+def _upload_artifacts(run: Any, results: Sequence[Results], *, several: bool) -> None:
     import wandb
 
     first = results[0]
-    label = first.invocation if several else f"{first.invocation}_{first.job.benchmark}"
+    label, facts = first.invocation, {"invocation_id": first.invocation}
+    if not several:
+        label += f"_{first.job.benchmark}"
+        facts["task"] = first.job.task
     label = "".join(ch if ch.isalnum() or ch in "._-" else "_" for ch in label)
-    facts = {"invocation_id": first.invocation, **({} if several else {"task": first.job.task})}
     artifact = wandb.Artifact(label, type="evaluation_result", description="Evaluation results", metadata=facts)
     for result in results:
         for name in UPLOADED:

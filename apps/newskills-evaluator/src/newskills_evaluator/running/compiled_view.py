@@ -10,7 +10,7 @@ from typing import Any
 
 from newskills.base.terminal import printable
 from newskills_evaluator.config import CompiledConfig
-from newskills_evaluator.masking import masked
+from newskills_evaluator.masking import mask_secrets
 from newskills_evaluator.tasks import EvalCall
 
 HEADING = "Compiled Configuration"
@@ -25,7 +25,7 @@ def show_compiled(compiled: CompiledConfig, hidden: Collection[str]) -> None:
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     console.print(Text(HEADING, style="bold"))
     for title, content in (("run", compiled.run), ("config", compiled.config)):
-        text = printable(_yaml(masked(content, hidden))).rstrip()
+        text = printable(_dump_yaml(mask_secrets(content, hidden))).rstrip()
         console.print(Panel(Text(text), title=Text(title), title_align="left"))
 
 
@@ -40,12 +40,12 @@ def show_tasks(compiled: CompiledConfig, calls: Sequence[EvalCall | None]) -> No
                 f"task {task.index} {task.name}: '{key}' is ignored here; write it below nemo_evaluator_config"
             )
             sys.stdout.write(f"note: {printable(unread)}\n")
-    for call in calls:
-        for note in call.notes if call else ():
+    for call in filter(None, calls):
+        for note in call.notes:
             sys.stdout.write(f"note: {printable(note)}\n")
 
 
-def _yaml(content: Any) -> str:
+def _dump_yaml(content: Any) -> str:
     import yaml
 
     return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000))

@@ -18,7 +18,7 @@ from newskills.pipelines.results.export_options import LOCAL, ExportOptions
 from newskills_evaluator.compile.overrides import value_of
 from newskills_evaluator.export_results import DESTINATIONS, ExportPlan, export_results
 from newskills_evaluator.oversight import collect_finished
-from newskills_evaluator.running.invocations import invocation
+from newskills_evaluator.running.invocations import invocation_jobs
 
 EXPORT = "export"
 
@@ -30,7 +30,7 @@ def export_invocations(parsed: Parsed[ExportOptions]) -> tuple[list[Path], int]:
     dests = options.dest or [LOCAL]
     for name in dests:
         DESTINATIONS.resolve(name)
-    changes = _changes(parsed, dests)
+    changes = _read_changes(parsed, dests)
     written: list[Path] = []
     with tempfile.TemporaryDirectory(prefix="newskills-export-") as fetched:
         failed = sum(
@@ -50,8 +50,8 @@ def _export_invocation(
     written: list[Path],
 ) -> int:
     """Export the invocation `name`; add what was written to `written`, and return how many destinations failed."""
-    entries = invocation(name)
-    settings = {dest: {**_kept(entries[0].config, dest), **changes.get(dest, {})} for dest in dests}
+    entries = invocation_jobs(name)
+    settings = {dest: {**_configured_settings(entries[0].config, dest), **changes.get(dest, {})} for dest in dests}
     if options.dry_run:
         show_dry_run(
             [("exports", invocation.job_id, f"{invocation.task} to {', '.join(dests)}") for invocation in entries]
@@ -73,7 +73,7 @@ def model_of(config: Row | None) -> str:
     return str(target.get("model_id") or "")
 
 
-def _kept(config: Row | None, dest: str) -> Row:
+def _configured_settings(config: Row | None, dest: str) -> Row:
     """Return the settings of the destination in the invocation's own configuration."""
     settings = ((config or {}).get(EXPORT) or {}).get(dest)
     if isinstance(settings, dict):
@@ -81,7 +81,7 @@ def _kept(config: Row | None, dest: str) -> Row:
     return {}
 
 
-def _changes(parsed: Parsed[ExportOptions], dests: Sequence[str]) -> dict[str, Row]:
+def _read_changes(parsed: Parsed[ExportOptions], dests: Sequence[str]) -> dict[str, Row]:
     """Read changes of destinations from ExportOptions and words such as `export.wandb.project=name`. Raises
     ConfigError for other words."""
     options = parsed.options

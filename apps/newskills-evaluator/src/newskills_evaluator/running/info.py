@@ -19,7 +19,7 @@ from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills.pipelines.invocations import Invocation
 from newskills.pipelines.options import doc
-from newskills_evaluator.running.invocations import invocation, print_jobs
+from newskills_evaluator.running.invocations import invocation_jobs, print_jobs
 
 if TYPE_CHECKING:
     from newskills_evaluator.invocations import InvocationJob
@@ -47,7 +47,7 @@ def result(parsed: Parsed[InfoOptions]) -> list[Invocation]:
 
     options = parsed.options
     if options.id is not None:
-        invocations = [invocation(options.id)]
+        invocations = [invocation_jobs(options.id)]
     else:
         latest = reversed(Store(os.environ).invocations().values())
         invocations = list(itertools.islice(latest, options.last))
@@ -59,28 +59,30 @@ def run(parsed: Parsed[InfoOptions]) -> int:
     """Show the invocation that is named, else the latest ones, and return the exit code. Raises as `result`."""
     options = parsed.options
     if options.id is None:
-        return _overview(options.last)
-    entries = invocation(options.id)
+        return _print_invocations(options.last)
+    entries = invocation_jobs(options.id)
     if options.config:
-        return _config(entries[0])
+        return _print_config(entries[0])
     from newskills_evaluator.oversight import job_statuses
 
     first = entries[0]
-    sys.stdout.write(f"invocation {first.invocation_id}, executor {first.executor}, submitted {_when(first)}\n")
+    sys.stdout.write(
+        f"invocation {first.invocation_id}, executor {first.executor}, submitted {_format_time(first)}\n"
+    )
     print_jobs(job_statuses(entries, os.environ))
     for entry in entries:
-        _scores(entry)
+        _print_scores(entry)
     return 0
 
 
-def _overview(last: int) -> int:
+def _print_invocations(last: int) -> int:
     from newskills_evaluator.invocations import Store
 
     store = Store(os.environ)
     rows = []
     for name, entries in itertools.islice(reversed(store.invocations().items()), last):
         tasks = printable(", ".join(entry.task for entry in entries))
-        rows.append((name, entries[0].executor, _when(entries[0]), tasks))
+        rows.append((name, entries[0].executor, _format_time(entries[0]), tasks))
     if rows:
         print_table(rows, ("invocation", "executor", "submitted", "tasks"))
     else:
@@ -88,16 +90,18 @@ def _overview(last: int) -> int:
     return 0
 
 
-def _config(entry: InvocationJob) -> int:
+def _print_config(entry: InvocationJob) -> int:
     import yaml
 
-    from newskills_evaluator.masking import masked
+    from newskills_evaluator.masking import mask_secrets
 
-    sys.stdout.write(printable(yaml.safe_dump(masked(entry.config or {}), sort_keys=False, allow_unicode=True)))
+    sys.stdout.write(
+        printable(yaml.safe_dump(mask_secrets(entry.config or {}), sort_keys=False, allow_unicode=True))
+    )
     return 0
 
 
-def _scores(entry: InvocationJob) -> None:
+def _print_scores(entry: InvocationJob) -> None:
     """Print the scores of a task whose results lie on this machine."""
     from newskills_evaluator.export_results import flat_scores
     from newskills_evaluator.results_yml import task_results
@@ -114,5 +118,5 @@ def _scores(entry: InvocationJob) -> None:
     print_table(rows)
 
 
-def _when(entry: InvocationJob) -> str:
+def _format_time(entry: InvocationJob) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.timestamp))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from newskills.pipelines.invocations import Invocation, InvocationTask
 from newskills_evaluator.invocations import InvocationJob
-from newskills_evaluator.masking import masked
+from newskills_evaluator.masking import mask_secrets
 from newskills_evaluator.oversight import JobStatus
 
 
@@ -29,4 +29,6 @@ def ended_invocation(jobs: Sequence[JobStatus], exit_code: int) -> Invocation:
         for job in jobs
     ]
     first = jobs[0].entry
-    return Invocation(id=first.invocation_id, tasks=tasks, exit_code=exit_code, config=masked(first.config or {}))
+    return Invocation(
+        id=first.invocation_id, tasks=tasks, exit_code=exit_code, config=mask_secrets(first.config or {})
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands about submitted jobs share where an invocation is meant: finding it, tables, logs."""
+"""What the commands about submitted jobs share for invocations: finding them, tables, logs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from newskills_evaluator.oversight import JobStatus
 
 
-def meant(name: str) -> list[InvocationJob] | None:
+def find_invocation_jobs(name: str) -> list[InvocationJob] | None:
     """Return the jobs of the invocation (or the single job) that `name` means; None where it is an experiment, or
     nothing.
 
@@ -43,7 +43,7 @@ def meant(name: str) -> list[InvocationJob] | None:
     return None
 
 
-def invocation(name: str) -> list[InvocationJob]:
+def invocation_jobs(name: str) -> list[InvocationJob]:
     """Return the jobs of the invocation (or the one job) that `name` means, for commands that know nothing else. Raises
     UnknownNameError, ConfigError."""
     from newskills_evaluator.invocations import Store
@@ -51,57 +51,57 @@ def invocation(name: str) -> list[InvocationJob]:
     return Store(os.environ).find(name)
 
 
-def launched(entries: Sequence[InvocationJob], verb: str, *, here: bool = False) -> int | None:
+def forward_to_launcher(entries: Sequence[InvocationJob], verb: str, *, here: bool = False) -> int | None:
     """Let NeMo Evaluator's launcher act on jobs that are its own, and return its exit code; None where they are
     not.
 
     `here`: newskills can do it by itself for those of this machine. Raises ConfigError where it is not installed.
     """
-    from newskills_evaluator.launcher import ask, find_launcher
+    from newskills_evaluator.launcher import find_launcher, run_launcher
     from newskills_evaluator.oversight import launcher_job_error
 
-    its = [entry for entry in entries if entry.own is None and not (here and entry.is_local)]
-    if not its:
+    first = next((entry for entry in entries if entry.own is None and not (here and entry.is_local)), None)
+    if first is None:
         return None
     if (program := find_launcher(os.environ)) is None:
-        raise launcher_job_error(its[0])
-    return ask(program, [verb, its[0].invocation_id if len(entries) > 1 else its[0].job_id])
+        raise launcher_job_error(first)
+    name = first.invocation_id if len(entries) > 1 else first.job_id
+    return run_launcher(program, [verb, name])
 
 
 def show_status(entries: Sequence[InvocationJob], *, json: bool) -> int:
     """Show the status of the jobs and return 0, since a job that failed is no failure to ask; or the exit code of NeMo
     Evaluator's launcher for its own jobs."""
-    if (code := launched(entries, "status", here=True)) is not None:
+    if (code := forward_to_launcher(entries, "status", here=True)) is not None:
         return code
     from newskills_evaluator.invocations import as_json
     from newskills_evaluator.oversight import job_statuses
 
-    looked = job_statuses(entries, os.environ)
+    statuses = job_statuses(entries, os.environ)
     if json:
-        sys.stdout.write(as_json([(invocation.entry, invocation.state) for invocation in looked]) + "\n")
+        sys.stdout.write(as_json([(status.entry, status.state) for status in statuses]) + "\n")
     else:
-        print_jobs(looked)
+        print_jobs(statuses)
     return 0
 
 
-def print_jobs(looked: Sequence[JobStatus]) -> None:
-    from newskills_evaluator.invocations import progress
+def print_jobs(statuses: Sequence[JobStatus]) -> None:
+    from newskills_evaluator.invocations import count_replies
 
     rows: list[tuple[str, ...]] = []
-    for invocation in looked:
-        done = progress(invocation.entry)
-        if invocation.job is not None and invocation.job.why and invocation.job.code:
-            why = f": {printable(invocation.job.why)}"
-        else:
-            why = ""
+    for status in statuses:
+        replies = count_replies(status.entry)
+        why = ""
+        if status.job is not None and status.job.why and status.job.code:
+            why = f": {printable(status.job.why)}"
         rows.append(
             (
-                invocation.entry.job_id,
-                printable(invocation.entry.task),
-                invocation.state + why,
-                "" if invocation.code is None else str(invocation.code),
-                "" if done is None else str(done),
-                printable(str(invocation.entry.folder)),
+                status.entry.job_id,
+                printable(status.entry.task),
+                status.state + why,
+                "" if status.code is None else str(status.code),
+                "" if replies is None else str(replies),
+                printable(str(status.entry.folder)),
             )
         )
     print_table(rows, ("job", "task", "state", "exit", "replies", "folder"))
@@ -111,7 +111,7 @@ def show_logs(entries: Sequence[InvocationJob], say: PrintLine, *, follow: bool)
     """Show the logs of the tasks; with `follow` until they have ended, and return their exit code then."""
     from newskills_evaluator.oversight import experiment_of, log_lines
 
-    if (code := launched(entries, "logs", here=True)) is not None:
+    if (code := forward_to_launcher(entries, "logs", here=True)) is not None:
         return code
     if follow and entries[0].own is None:
         return follow_foreign(entries, say)
@@ -129,27 +129,22 @@ def show_logs(entries: Sequence[InvocationJob], say: PrintLine, *, follow: bool)
 
 
 def cancel_jobs(entries: Sequence[InvocationJob], *, dry_run: bool) -> int:
-    from newskills_evaluator.oversight import cancel, job_statuses
+    from newskills_evaluator.oversight import job_statuses, stop_jobs
 
-    if not dry_run and (code := launched(entries, "kill")) is not None:
+    if not dry_run and (code := forward_to_launcher(entries, "kill")) is not None:
         return code
     if dry_run:
-        going = [
-            invocation
-            for invocation in job_statuses(entries, os.environ)
-            if invocation.state in ("pending", "running")
-        ]
         show_dry_run(
             [
-                ("cancels", invocation.entry.job_id, f"{invocation.entry.task} ({invocation.state})")
-                for invocation in going
+                ("cancels", status.entry.job_id, f"{status.entry.task} ({status.state})")
+                for status in job_statuses(entries, os.environ)
+                if status.state in ("pending", "running")
             ]
         )
         return 0
-    names = ", ".join(entry.job_id for entry in cancel(entries, os.environ))
-    sys.stdout.write(
-        f"{entries[0].invocation_id}: {f'cancelled {names}' if names else 'no job is running or waiting'}\n"
-    )
+    names = ", ".join(entry.job_id for entry in stop_jobs(entries, os.environ))
+    outcome = f"cancelled {names}" if names else "no job is running or waiting"
+    sys.stdout.write(f"{entries[0].invocation_id}: {outcome}\n")
     return 0
 
 
@@ -157,9 +152,9 @@ def follow_foreign(entries: Sequence[InvocationJob], say: PrintLine = print_now)
     """Follow jobs of the launcher on this machine until they have ended; they go on after Ctrl-C."""
     from newskills_evaluator.oversight import follow_launched
 
-    looked = follow_launched(entries, lambda line: say(printable(line)))
-    print_jobs(looked)
-    return next((invocation.code or 1 for invocation in looked if invocation.state != "success"), 0)
+    statuses = follow_launched(entries, lambda line: say(printable(line)))
+    print_jobs(statuses)
+    return next((status.code or 1 for status in statuses if status.state != "success"), 0)
 
 
 def follow_jobs(experiment: Experiment, say: PrintLine = print_now, *, stop: bool = False) -> int:

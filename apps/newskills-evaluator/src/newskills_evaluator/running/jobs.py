@@ -21,11 +21,11 @@ from newskills.config.values import Text
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.scripts.script import Context, JobScript, ServerScript, server_secrets
-from newskills.pipelines.placement.cluster import ClusterPaths, hardware, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware_of, paths_of
 from newskills.pipelines.submission.groups import MAIN, OWN_CONTAINER
 from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills_evaluator.compile.compiler import CompileRequest, compile_config
 from newskills_evaluator.config import CompiledConfig, EvaluationTask
 from newskills_evaluator.running.options import HEALTH, NemoEvaluatorOptions
@@ -101,21 +101,21 @@ class EvaluatorScript(JobScript):
 def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare one job for each task. Raises ConfigError, DataError."""
     options = planned_options(parsed)
-    main, judge = _endpoint(options, ""), _endpoint(options, "judge_")
-    compiled = _compiled(options, main, parsed.overrides)
+    main, judge = _endpoint_options(options, ""), _endpoint_options(options, "judge_")
+    compiled = _compile_tasks(options, main, parsed.overrides)
     paths = paths_of(cluster, options.main_container or OWN_CONTAINER, options)
     folder = paths.path_in_job(options.output_dir, "--output_dir")
     plan = Plan()
     for task in compiled.tasks:
-        _add(plan, task, options, (main, judge), f"{folder}/{task.folder}", paths)
+        _add_task_job(plan, task, options, (main, judge), f"{folder}/{task.folder}", paths)
     shown = {"tasks": " ".join(task.name for task in compiled.tasks), "writes": folder}
-    return prepared(options.expname or "nemo-evaluator", plan, cluster, options, shown)
+    return prepare_submission(options.expname or "nemo-evaluator", plan, cluster, options, shown)
 
 
 run, result = job_functions(prepare)
 
 
-def _compiled(
+def _compile_tasks(
     options: NemoEvaluatorOptions, main: ModelEndpointOptions, overrides: Mapping[str, str]
 ) -> CompiledConfig:
     """Return the configuration with what the options say about the model. Raises ConfigError, DataError."""
@@ -128,10 +128,10 @@ def _compiled(
     url = f"{(main.base_url or _ELSEWHERE).rstrip('/')}{main.api_path}"
     own = {
         "execution.type": "local",
-        "execution.output_dir": _quoted(options.output_dir),
-        "deployment.type": _quoted("none"),
-        "target.api_endpoint.url": _quoted(url),
-        "target.api_endpoint.model_id": _quoted(main.model),
+        "execution.output_dir": _quote_yaml(options.output_dir),
+        "deployment.type": _quote_yaml("none"),
+        "target.api_endpoint.url": _quote_yaml(url),
+        "target.api_endpoint.model_id": _quote_yaml(main.model),
     }
     command_line = CompileRequest(
         mode="local",
@@ -151,11 +151,11 @@ def _compiled(
     return compiled
 
 
-def _quoted(text: str) -> str:
+def _quote_yaml(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _add(
+def _add_task_job(
     plan: Plan,
     task: EvaluationTask,
     options: NemoEvaluatorOptions,
@@ -163,28 +163,28 @@ def _add(
     folder: str,
     paths: ClusterPaths,
 ) -> None:
-    main, judge = (_server(endpoint, options) for endpoint in endpoints)
+    main, judge = (_make_server(endpoint, options) for endpoint in endpoints)
     config = _run_config(task, endpoints, folder)
     script = EvaluatorScript(
         server=main,
         server_path=endpoints[0].api_path,
         judge=judge,
         judge_path=endpoints[1].api_path,
-        secrets=_keys(config),
+        secrets=_key_variables(config),
         installation_command=options.installation_command,
     )
     container = task.container or options.main_container or OWN_CONTAINER
-    needed = hardware(options, gpus=options.job_gpus, nodes=options.job_nodes)
+    needed = hardware_of(options, gpus=options.job_gpus, nodes=options.job_nodes)
     groups = [
         CommandGroup([Command(script, container=container, name=MAIN)], hardware=needed, name=MAIN),
-        *_group(main, endpoints[0], "server", options),
-        *_group(judge, endpoints[1], JUDGE, options),
+        *_server_groups(main, endpoints[0], "server", options),
+        *_server_groups(judge, endpoints[1], JUDGE, options),
     ]
     text = msgspec.json.format(msgspec.json.encode(config), indent=1).decode() + "\n"
     plan.add(task.folder, groups, files={RUN_CONFIG: text}, outputs=(folder,), copies=options.dependent_jobs)
 
 
-def _server(endpoint: ModelEndpointOptions, options: NemoEvaluatorOptions) -> EvaluatedServer | None:
+def _make_server(endpoint: ModelEndpointOptions, options: NemoEvaluatorOptions) -> EvaluatedServer | None:
     """Return the server to start; None where none is to be started. Raises ConfigError where it is to be served and
     something is missing."""
     if endpoint.base_url is not None or not endpoint.gpus:
@@ -205,12 +205,12 @@ def _server(endpoint: ModelEndpointOptions, options: NemoEvaluatorOptions) -> Ev
     )
 
 
-def _group(
+def _server_groups(
     server: EvaluatedServer | None, endpoint: ModelEndpointOptions, name: str, options: NemoEvaluatorOptions
 ) -> list[CommandGroup]:
     if server is None:
         return []
-    needed: HardwareConfig = hardware(options, gpus=server.num_gpus, nodes=server.num_nodes)
+    needed: HardwareConfig = hardware_of(options, gpus=server.num_gpus, nodes=server.num_nodes)
     command = Command(server, container=endpoint.container or server.server_type, name=name)
     return [CommandGroup([command], hardware=needed, name=name)]
 
@@ -238,7 +238,7 @@ def _run_config(
     return {"config": config, "target": target}
 
 
-def _keys(config: Row) -> tuple[str, ...]:
+def _key_variables(config: Row) -> tuple[str, ...]:
     """Return the names of the variables that hold keys, as far as they are set here: their values travel by the
     environment."""
     judge = ((config["config"].get("params") or {}).get("extra") or {}).get("judge") or {}
@@ -246,7 +246,7 @@ def _keys(config: Row) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(named) if isinstance(name, str) and name in os.environ)
 
 
-def _endpoint(options: NemoEvaluatorOptions, prefix: str) -> ModelEndpointOptions:
+def _endpoint_options(options: NemoEvaluatorOptions, prefix: str) -> ModelEndpointOptions:
     values: dict[str, Any] = {
         field: getattr(options, f"{prefix}server_{field}") for field in ModelEndpointOptions.__struct_fields__
     }

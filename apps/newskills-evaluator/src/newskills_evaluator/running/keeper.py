@@ -13,7 +13,13 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.invocations import InvocationKeeper, KeptInvocation
 from newskills.pipelines.results.export_options import ExportOptions
 from newskills_evaluator.invocations import InvocationJob
-from newskills_evaluator.running.invocations import cancel_jobs, invocation, meant, show_logs, show_status
+from newskills_evaluator.running.invocations import (
+    cancel_jobs,
+    find_invocation_jobs,
+    invocation_jobs,
+    show_logs,
+    show_status,
+)
 
 
 class _Jobs(Struct, frozen=True):
@@ -31,7 +37,7 @@ class _Jobs(Struct, frozen=True):
 
 class _StoreOfLauncher:
     def find(self, name: str) -> KeptInvocation | None:
-        entries = meant(name)
+        entries = find_invocation_jobs(name)
         if entries is None:
             return None
         return _Jobs(entries)
@@ -44,7 +50,7 @@ class _StoreOfLauncher:
     def results(self, name: str) -> list[tuple[Path, str]]:
         from newskills_evaluator.running.export import model_of
 
-        return [(entry.folder / "artifacts", model_of(entry.config)) for entry in invocation(name)]
+        return [(entry.folder / "artifacts", model_of(entry.config)) for entry in invocation_jobs(name)]
 
     def scores(self, folder: Path) -> dict[str, float]:
         from newskills_evaluator.export_results import flat_scores

@@ -15,9 +15,9 @@ from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills.launch.submit import site_of
-from newskills.launch.validate import check
+from newskills.launch.validate import check_pipeline
 from newskills.pipelines.invocations import Invocation
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.submission.plan_view import print_scripts, print_tree
 from newskills_evaluator.compile.compiler import CompileRequest, CompilerResult
 from newskills_evaluator.config import CompiledConfig, Dialect, Mode
@@ -33,7 +33,7 @@ from newskills_evaluator.launcher import (
     launcher_dialect,
     needs_launcher,
 )
-from newskills_evaluator.masking import masked
+from newskills_evaluator.masking import mask_secrets
 from newskills_evaluator.oversight import job_statuses, record_jobs
 from newskills_evaluator.remote import squash_images, squash_plan, submit_invocation, why_not_squash
 from newskills_evaluator.running.compiled_view import show_compiled, show_tasks
@@ -50,7 +50,7 @@ def run(parsed: Parsed[ProfileEvaluateOptions]) -> int:
 
     Raises ConfigError, DataError.
     """
-    return next((invocation.exit_code for invocation in _evaluate(parsed) if invocation.exit_code), 0)
+    return next((invocation.exit_code for invocation in _submit_evaluations(parsed) if invocation.exit_code), 0)
 
 
 def result(parsed: Parsed[ProfileEvaluateOptions]) -> list[Invocation] | None:
@@ -58,7 +58,7 @@ def result(parsed: Parsed[ProfileEvaluateOptions]) -> list[Invocation] | None:
 
     Raises NewskillsError where a task failed.
     """
-    invocations = _evaluate(parsed)
+    invocations = _submit_evaluations(parsed)
     for invocation in invocations:
         if invocation.exit_code:
             names = ", ".join(task.name for task in invocation.tasks if task.state != "success")
@@ -69,7 +69,7 @@ def result(parsed: Parsed[ProfileEvaluateOptions]) -> list[Invocation] | None:
     return invocations or None
 
 
-def _evaluate(parsed: Parsed[ProfileEvaluateOptions]) -> list[Invocation]:
+def _submit_evaluations(parsed: Parsed[ProfileEvaluateOptions]) -> list[Invocation]:
     """Submit the compiled evaluations, and return those that a dry run does not only show. Raises ConfigError,
     DataError."""
     options = parsed.options
@@ -78,7 +78,7 @@ def _evaluate(parsed: Parsed[ProfileEvaluateOptions]) -> list[Invocation]:
             "--run and --batch exclude each other: --run waits for the jobs, --batch does not.",
             hint=f"For example: ns evaluate -c {options.config or 'CONFIG'} --batch {options.batch}",
         )
-    request = _asked(parsed)
+    request = _compile_request(parsed)
     environ = dict(os.environ)
     cwd = Path.cwd()
     every = compile_all(request, environ, cwd)
@@ -108,12 +108,16 @@ def _submit_compiled(
     _show_notes(made)
     if dialect is not None and program is not None:
         return _hand_over(program, dialect, made.config, environ, cwd)
-    return _submit(made.config, environ, cwd)
+    return _submit_config(made.config, environ, cwd)
 
 
-def _asked(parsed: Parsed[ProfileEvaluateOptions]) -> CompileRequest:
+def _compile_request(parsed: Parsed[ProfileEvaluateOptions]) -> CompileRequest:
     options = parsed.options
-    mode: Mode = "run" if options.run else "batch" if options.batch else "local"
+    mode: Mode = "local"
+    if options.run:
+        mode = "run"
+    elif options.batch:
+        mode = "batch"
     return CompileRequest(
         mode=mode,
         config=options.config,
@@ -122,16 +126,18 @@ def _asked(parsed: Parsed[ProfileEvaluateOptions]) -> CompileRequest:
         overrides=dict(parsed.overrides),
         force_squash=options.force_squash,
         dry_run=options.dry_run,
-        argv=tuple(_words(options)),
+        argv=tuple(_command_words(options)),
     )
 
 
-def _words(options: ProfileEvaluateOptions) -> list[str]:
+def _command_words(options: ProfileEvaluateOptions) -> list[str]:
     """Return the options as a command line; `key=value` words are kept beside it."""
     named = {"--config": options.config, "--run": options.run, "--batch": options.batch}
     words = ["ns", "evaluate", *(word for name, value in named.items() if value for word in (name, value))]
     words += [word for task in options.task for word in ("--task", task)]
-    return words + (["--force-squash"] if options.force_squash else [])
+    if options.force_squash:
+        words.append("--force-squash")
+    return words
 
 
 def _check_place(compiled: CompiledConfig) -> None:
@@ -143,16 +149,17 @@ def _check_place(compiled: CompiledConfig) -> None:
         )
 
 
-def _calls(compiled: CompiledConfig) -> list[EvalCall | None]:
+def _eval_calls(compiled: CompiledConfig) -> list[EvalCall | None]:
     model = compiled.target.model_id or compiled.deployment.served_model_name or ""
     key = compiled.target.api_key_name if not compiled.deployment.is_served else None
     folder = compiled.execution.output_dir.rstrip("/")
-    return [
-        eval_call(task, model=model, key_name=key, output_dir=f"{folder}/…/{task.folder}/artifacts")
-        if task.benchmark is not None
-        else None
-        for task in compiled.tasks
-    ]
+    calls: list[EvalCall | None] = []
+    for task in compiled.tasks:
+        call = None
+        if task.benchmark is not None:
+            call = eval_call(task, model=model, key_name=key, output_dir=f"{folder}/…/{task.folder}/artifacts")
+        calls.append(call)
+    return calls
 
 
 def _dry_run(made: CompilerResult, environ: Mapping[str, str], *, foreign: bool) -> None:
@@ -160,13 +167,17 @@ def _dry_run(made: CompilerResult, environ: Mapping[str, str], *, foreign: bool)
     show_compiled(made.config, made.hidden)
     _show_notes(made)
     for key in made.open:
-        sys.stdout.write(masked(f"open: {printable(key)}\n", made.hidden))
+        sys.stdout.write(mask_secrets(f"open: {printable(key)}\n", made.hidden))
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
-        show_tasks(made.config, [None for _ in made.config.tasks] if foreign else _calls(made.config))
+        calls: list[EvalCall | None] = [None] * len(made.config.tasks)
+        if not foreign:
+            calls = _eval_calls(made.config)
+        show_tasks(made.config, calls)
         if foreign:
-            mine = [task.name for task in made.config.tasks if task.benchmark is not None]
-            also = f", also {', '.join(mine)}, since one invocation has one runner" if mine else ""
+            also = ""
+            if own := [task.name for task in made.config.tasks if task.benchmark is not None]:
+                also = f", also {', '.join(own)}, since one invocation has one runner"
             print(f"nemo-evaluator-launcher would run all tasks{printable(also)}.")
         elif made.open:
             print("The jobs are not shown: first give the values listed as open.")
@@ -176,7 +187,7 @@ def _dry_run(made: CompilerResult, environ: Mapping[str, str], *, foreign: bool)
             )
         else:
             _show_jobs(made.config, environ)
-    sys.stdout.write(masked(shown.getvalue(), made.hidden))
+    sys.stdout.write(mask_secrets(shown.getvalue(), made.hidden))
 
 
 def _ask_launcher(
@@ -189,19 +200,19 @@ def _ask_launcher(
         write_config(config, for_launcher(made.config, dialect, environ), cwd)
 
         def say(line: str) -> None:
-            print(masked(printable(line), made.hidden), flush=True)
+            print(mask_secrets(printable(line), made.hidden), flush=True)
 
         ask_dry_run(program, config, environ, say)
 
 
 def _show_notes(made: CompilerResult) -> None:
     for note in made.notes:
-        sys.stdout.write(masked(f"note: {printable(note)}\n", made.hidden))
+        sys.stdout.write(mask_secrets(f"note: {printable(note)}\n", made.hidden))
 
 
 def _show_jobs(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
     _show_squash(compiled, environ)
-    planned = _planned(compiled, environ)
+    planned = _plan_checked(compiled, environ)
     print_tree(planned.pipeline, planned.cluster)
     name, folder = planned.pipeline.name, planned.folder
     print_scripts(
@@ -210,10 +221,10 @@ def _show_jobs(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
     )
 
 
-def _planned(compiled: CompiledConfig, environ: Mapping[str, str]) -> DeploymentPlan:
+def _plan_checked(compiled: CompiledConfig, environ: Mapping[str, str]) -> DeploymentPlan:
     """Plan an invocation, checked as a submission is. Raises ConfigError."""
     planned = plan_invocation(compiled, new_invocation(), environ)
-    check(planned.pipeline, planned.cluster, planned.environ, skip_hf_home_check=True)
+    check_pipeline(planned.pipeline, planned.cluster, planned.environ, skip_hf_home_check=True)
     return planned
 
 
@@ -230,13 +241,13 @@ def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
         sys.stdout.write(f"image {printable(plan.image)}: {printable(plan.why)}: {printable(plan.path)}\n")
 
 
-def _submit(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> Invocation:
+def _submit_config(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> Invocation:
     environ = _with_wandb(compiled, environ)
-    _planned(compiled, environ)  # what is wrong is told before images are imported
-    compiled = squash_images(compiled, environ, notice)
+    _plan_checked(compiled, environ)  # what is wrong is told before images are imported
+    compiled = squash_images(compiled, environ, print_note)
     planned = plan_invocation(compiled, new_invocation(), environ)
     write_job_folder(compiled, cwd)
-    experiment = submit_invocation(planned, notice)
+    experiment = submit_invocation(planned, print_note)
     entries = record_jobs(experiment, planned.invocation, compiled, environ)
     sys.stdout.write(
         f"✓ Evaluation submitted: {planned.invocation}\n"

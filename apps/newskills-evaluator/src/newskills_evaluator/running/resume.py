@@ -13,9 +13,9 @@ from newskills.base.errors import NewskillsError
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.invocations import Invocation
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.options import DryRun, doc
-from newskills_evaluator.running.invocations import follow_jobs, invocation, launched, print_jobs
+from newskills_evaluator.running.invocations import follow_jobs, forward_to_launcher, invocation_jobs, print_jobs
 
 if TYPE_CHECKING:
     from newskills_evaluator.invocations import InvocationJob
@@ -36,7 +36,7 @@ class ResumeOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[ResumeOptions]) -> int:
-    return _resume(parsed)[0]
+    return _resume_jobs(parsed)[0]
 
 
 def result(parsed: Parsed[ResumeOptions]) -> Invocation | None:
@@ -45,7 +45,7 @@ def result(parsed: Parsed[ResumeOptions]) -> Invocation | None:
     from newskills_evaluator.oversight import job_statuses
     from newskills_evaluator.running.invocation import ended_invocation
 
-    code, again = _resume(parsed)
+    code, again = _resume_jobs(parsed)
     if code:
         raise NewskillsError(f"The jobs of '{parsed.options.id}' ended with exit code {code}.")
     if not again:
@@ -53,24 +53,24 @@ def result(parsed: Parsed[ResumeOptions]) -> Invocation | None:
     return ended_invocation(job_statuses(again, os.environ), code)
 
 
-def _resume(parsed: Parsed[ResumeOptions]) -> tuple[int, list[InvocationJob]]:
+def _resume_jobs(parsed: Parsed[ResumeOptions]) -> tuple[int, list[InvocationJob]]:
     """Return the exit code, and the jobs that were submitted again; none for a dry run."""
-    from newskills_evaluator.oversight import job_statuses, resume
+    from newskills_evaluator.oversight import job_statuses, resubmit_jobs
 
     options = parsed.options
-    entries = invocation(options.id)
+    entries = invocation_jobs(options.id)
     if options.dry_run:
-        left = [invocation for invocation in job_statuses(entries, os.environ) if invocation.state != "success"]
         show_dry_run(
             [
-                ("submits", invocation.entry.job_id, f"{invocation.entry.task} ({invocation.state})")
-                for invocation in left
+                ("submits", status.entry.job_id, f"{status.entry.task} ({status.state})")
+                for status in job_statuses(entries, os.environ)
+                if status.state != "success"
             ]
         )
         return 0, []
-    if (code := launched(entries, "resume")) is not None:
+    if (code := forward_to_launcher(entries, "resume")) is not None:
         return code, entries
-    experiment, again = resume(entries, os.environ, notice)
+    experiment, again = resubmit_jobs(entries, os.environ, print_note)
     names = ", ".join(entry.job_id for entry in again)
     sys.stdout.write(f"✓ Submitted again: {names}\n  ns status {again[0].invocation_id}\n")
     sys.stdout.flush()

@@ -99,29 +99,29 @@ def map_agent(name: str, solver: Row, sandbox: Row, services: Mapping[str, Row])
             notes.append(
                 f"{name}: {agent} and the tests run in containers of newskills, not by the Gym server {url}"
             )
-    words = [f"++agent={agent}", *_limits(solver)]
-    environment, more = _environment(name, sandbox)
+    words = [f"++agent={agent}", *_limit_words(solver)]
+    environment, more = _environment_words(name, sandbox)
     return MappedAgent(words=(*words, *environment), notes=(*notes, *more))
 
 
-def _limits(solver: Row) -> list[str]:
+def _limit_words(solver: Row) -> list[str]:
     kwargs = section_of(solver.get("agent_kwargs"))
     limits = {
         "agent_max_turns": kwargs.get("max_iterations") or kwargs.get("max_turns") or solver.get("max_turns"),
-        "agent_config.time_limit": _whole(solver.get("run_timeout")),
+        "agent_config.time_limit": _to_int(solver.get("run_timeout")),
         "inference.temperature": kwargs.get("temperature"),
     }
     return [f"++{key}={value}" for key, value in limits.items() if value is not None]
 
 
-def _environment(name: str, sandbox: Row) -> tuple[list[str], list[str]]:
+def _environment_words(name: str, sandbox: Row) -> tuple[list[str], list[str]]:
     """Return the words for `++environment.*`, and notes."""
     kind = str(sandbox.get("type") or "none")
-    cpus, disk = _whole(sandbox.get("cpu")), _whole(sandbox.get("ephemeral_storage_gib"))
+    cpus, disk = _to_int(sandbox.get("cpu")), _to_int(sandbox.get("ephemeral_storage_gib"))
     values = {
         "engine": ENGINES.get(kind),
         "at_once": sandbox.get("concurrency"),
-        "memory_mb": _whole(sandbox.get("memory")),
+        "memory_mb": _to_int(sandbox.get("memory")),
         "disk_mb": None if disk is None else disk * 1024,
         "cpus": None if cpus is None else f"{cpus / CPU_UNITS:g}",
     }
@@ -136,7 +136,7 @@ def _environment(name: str, sandbox: Row) -> tuple[list[str], list[str]]:
     return words, notes
 
 
-def _whole(value: object) -> int | None:
+def _to_int(value: object) -> int | None:
     """Return the whole number that a config writes as a number or a text; None where it is neither."""
     try:
         return int(float(str(value)))

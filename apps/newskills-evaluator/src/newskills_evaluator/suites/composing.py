@@ -21,7 +21,7 @@ from newskills.base.records import Row
 from newskills_evaluator.compile.files import SUFFIXES, File, read_config
 from newskills_evaluator.compile.problems import ConfigProblem
 from newskills_evaluator.compile.tree import Path as Keys
-from newskills_evaluator.compile.tree import lookup, merge
+from newskills_evaluator.compile.tree import get_at_path, merge_trees, without_nulls
 
 BASE = "_base_"
 SELF = "_self_"
@@ -29,7 +29,7 @@ GROUPS = {"clusters": "cluster"}
 LOCAL = "clusters/local"
 """The only file that comes with nemo-evaluator itself: `type: local`."""
 MARKS = ("services", "benchmarks")
-DEEPEST, LONGEST = 20, 100_000
+MAX_DEPTH, MAX_TEXT_LENGTH = 20, 100_000
 _OWN = re.compile(r"\$\{\.([A-Za-z0-9_.-]+)\}", re.ASCII)
 _VARIABLE = re.compile(r"(\$?)\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}", re.ASCII)
 
@@ -43,8 +43,8 @@ def is_suite(file: File) -> bool:
 
 def compose_suite(file: File) -> Row:
     """Return the tree of `file` with its own references resolved, and variables not yet. Raises UserError."""
-    tree = _composed(file, _folders(file.path), ())
-    resolved: Row = _referred(tree, tree, 0)
+    tree = _compose_file(file, _config_folders(file.path), ())
+    resolved: Row = _resolve_own_references(tree, tree, 0)
     return {key: value for key, value in resolved.items() if not key.startswith("_")}
 
 
@@ -73,8 +73,8 @@ def with_variables(node: Any, environ: Mapping[str, str], problems: list[ConfigP
     return _VARIABLE.sub(replaced, node).replace("${", "\\${")
 
 
-def _composed(file: File, folders: Sequence[Path], chain: tuple[Path, ...]) -> Row:
-    if file.path in chain or len(chain) > DEEPEST:
+def _compose_file(file: File, folders: Sequence[Path], chain: tuple[Path, ...]) -> Row:
+    if file.path in chain or len(chain) > MAX_DEPTH:
         raise ConfigError(f"{file.path}: its defaults include it again (a circle).")
     content = {key: value for key, value in file.content.items() if key != "defaults"}
     listed = file.content.get("defaults")
@@ -83,26 +83,33 @@ def _composed(file: File, folders: Sequence[Path], chain: tuple[Path, ...]) -> R
     if not isinstance(listed, list):
         raise ConfigError(f"{file.path}: defaults: expected a list, with lines such as '- clusters/mine'.")
     result: Row = {}
-    for item in listed if SELF in listed else [*listed, SELF]:
-        result = merge(result, content if item == SELF else _brought(item, file, folders, chain))
-    return _without_nulls(result)
+    if SELF not in listed:
+        listed = [*listed, SELF]
+    for item in listed:
+        if item == SELF:
+            result = merge_trees(result, content)
+        else:
+            result = merge_trees(result, _load_item(item, file, folders, chain))
+    return without_nulls(result)
 
 
-def _brought(item: Any, file: File, folders: Sequence[Path], chain: tuple[Path, ...]) -> Row:
+def _load_item(item: Any, file: File, folders: Sequence[Path], chain: tuple[Path, ...]) -> Row:
     if isinstance(item, dict) and isinstance(item.get(BASE), str):
-        return _composed(_found(item[BASE], [file.path.parent, *folders], file), folders, (*chain, file.path))
+        return _compose_file(
+            _read_from_folders(item[BASE], [file.path.parent, *folders], file), folders, (*chain, file.path)
+        )
     if not isinstance(item, str):
         raise ConfigError(f"{file.path}: cannot read the item {item!r} of defaults; write '- clusters/mine'.")
     group, slash, _ = item.partition("/")
     if item == LOCAL and not any((folder / f"{item}.yaml").is_file() for folder in folders):
         return {"cluster": {"type": "local"}}
-    content = _found(item, folders, file).content
+    content = _read_from_folders(item, folders, file).content
     if slash:
         return {GROUPS.get(group, group): content}
     return content
 
 
-def _found(name: str, folders: Sequence[Path], file: File) -> File:
+def _read_from_folders(name: str, folders: Sequence[Path], file: File) -> File:
     for folder in folders:
         for suffix in ("", *SUFFIXES):
             path = folder / f"{name}{suffix}"
@@ -112,37 +119,29 @@ def _found(name: str, folders: Sequence[Path], file: File) -> File:
     raise ConfigError(f"{file.path}: the defaults name '{name}', which is not in {looked}.")
 
 
-def _folders(path: Path) -> list[Path]:
+def _config_folders(path: Path) -> list[Path]:
     named = [path.parent / "conf", Path("~/.config/nemo-evaluator/conf").expanduser()]
     return [folder for folder in named if folder.is_dir()]
 
 
-def _without_nulls(tree: Row) -> Row:
-    return {
-        key: _without_nulls(value) if isinstance(value, dict) else value
-        for key, value in tree.items()
-        if value is not None
-    }
-
-
-def _referred(node: Any, root: Row, depth: int) -> Any:
+def _resolve_own_references(node: Any, root: Row, depth: int) -> Any:
     if isinstance(node, dict):
-        return {key: _referred(value, root, depth) for key, value in node.items()}
+        return {key: _resolve_own_references(value, root, depth) for key, value in node.items()}
     if isinstance(node, list):
-        return [_referred(value, root, depth) for value in node]
+        return [_resolve_own_references(value, root, depth) for value in node]
     if not isinstance(node, str) or "${." not in node:
         return node
 
     def replaced(match: re.Match[str]) -> str:
         try:
-            value = lookup(root, tuple(match[1].split(".")))
+            value = get_at_path(root, tuple(match[1].split(".")))
         except KeyError:
             return match[0]
         return str(value)
 
     text = _OWN.sub(replaced, node)
-    if len(text) > LONGEST:
+    if len(text) > MAX_TEXT_LENGTH:
         raise ConfigError("The references in the configuration make it grow without limit.")
-    if text == node or depth > DEEPEST:
+    if text == node or depth > MAX_DEPTH:
         return text
-    return _referred(text, root, depth + 1)
+    return _resolve_own_references(text, root, depth + 1)

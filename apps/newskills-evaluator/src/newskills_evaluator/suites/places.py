@@ -39,10 +39,10 @@ def execution_of(tree: Row, service: Row, fault: Fault) -> tuple[Row, list[str]]
         return {"group": "local", **common}, notes
     if cluster.get("shards"):
         notes.append("cluster.shards: each benchmark is one job; rows are asked for all at once")
-    return {"group": "slurm/default", **common, **_slurm(cluster, service, fault)}, notes
+    return {"group": "slurm/default", **common, **_slurm_section(cluster, service, fault)}, notes
 
 
-def _slurm(cluster: Row, service: Row, fault: Fault) -> Row:
+def _slurm_section(cluster: Row, service: Row, fault: Fault) -> Row:
     pools = section_of(cluster.get("node_pools"))
     chosen = service.get("node_pool") or next(iter(pools), "")
     if chosen not in pools:
@@ -67,7 +67,7 @@ def _slurm(cluster: Row, service: Row, fault: Fault) -> Row:
             **section_of(pool.get("sbatch_extra_flags")),
         },
         "mounts": {"deployment": mounts, "evaluation": mounts, "mount_home": cluster.get("mount_home", True)},
-        "env_vars": {"evaluation": _texts(cluster.get("container_env"))},
+        "env_vars": {"evaluation": _literal_values(cluster.get("container_env"))},
     }
     if cluster.get("max_walltime"):
         slurm_settings["max_walltime"] = cluster["max_walltime"]
@@ -98,21 +98,24 @@ def deployment_of(name: str, service: Row, key: str | None, fault: Fault) -> tup
         "pipeline_parallel_size": service.get("pipeline_parallel_size"),
         "data_parallel_size": service.get("data_parallel_size"),
     }
-    path = str(model).startswith(("/", "."))
     deployment: Row = {
         "group": kind,
         **{key: value for key, value in settings.items() if value is not None},
         "served_model_name": service.get("served_model_name") or name,
-        "checkpoint_path": model if path else None,
-        "hf_model_handle": None if path else model,
+        "checkpoint_path": None,
+        "hf_model_handle": model,
         "extra_args": shlex.join(str(argument) for argument in service.get("extra_args") or []),
-        "env_vars": _texts(service.get("extra_env")),
+        "env_vars": _literal_values(service.get("extra_env")),
     }
-    commands = [*(service.get("setup_commands") or []), *([service["pre_cmd"]] if service.get("pre_cmd") else [])]
+    if str(model).startswith(("/", ".")):
+        deployment |= {"checkpoint_path": model, "hf_model_handle": None}
+    commands = [*(service.get("setup_commands") or [])]
+    if service.get("pre_cmd"):
+        commands.append(service["pre_cmd"])
     if commands:
         deployment["pre_cmd"] = "\n".join(map(str, commands))
     return deployment, {}
 
 
-def _texts(values: Any) -> Row:
+def _literal_values(values: Any) -> Row:
     return {key: f"lit:{value}" for key, value in section_of(values).items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from msgspec import Struct
 from newskills.base.errors import suggest
 from newskills.base.records import Row
 from newskills_evaluator.compile.problems import ConfigProblem
+from newskills_evaluator.compile.tree import without_nulls
 from newskills_evaluator.deployments.clients import base_of
 from newskills_evaluator.nel_environments import PREFIX
 from newskills_evaluator.suites import agents
@@ -67,34 +68,34 @@ class _SuiteTranslator:
         self.tasks: dict[str, list[Row]] = {}
         self.notes: dict[str, list[str]] = {}
 
-    def fault(self, path: Sequence[str | int], what: str) -> None:
+    def add_fault(self, path: Sequence[str | int], what: str) -> None:
         self.problems.append(ConfigProblem(tuple(map(str, path)), what))
 
-    def benchmark(self, at: int, benchmark_config: Any) -> None:
+    def add_benchmark(self, at: int, benchmark_config: Any) -> None:
         path = ("benchmarks", at)
         if not isinstance(benchmark_config, dict) or not isinstance(benchmark_config.get("name"), str):
-            playbook = isinstance(benchmark_config, dict) and "playbook" in benchmark_config
-            if playbook:
-                what = "playbooks are for agents, run by nel itself"
+            if isinstance(benchmark_config, dict) and "playbook" in benchmark_config:
+                self.add_fault((*path, "playbook"), "playbooks are for agents, run by nel itself")
             else:
-                what = "a benchmark needs a name"
-            self.fault((*path, "playbook") if playbook else path, what)
+                self.add_fault(path, "a benchmark needs a name")
             return
         solver = section_of(benchmark_config.get("solver"))
         kind, service = str(solver.get("type", "")), str(solver.get("service", ""))
         if kind not in SOLVERS:
-            self.fault((*path, "solver", "type"), f"newskills has no solver '{kind}': {', '.join(SOLVERS)}")
+            self.add_fault((*path, "solver", "type"), f"newskills has no solver '{kind}': {', '.join(SOLVERS)}")
             return
         if service not in self.services:
-            self.fault(
+            self.add_fault(
                 (*path, "solver", "service"), f"there is no service '{service}'{suggest(service, self.services)}"
             )
             return
-        name = self.name(benchmark_config["name"], path)
+        name = self.map_name(benchmark_config["name"], path)
         if name:
-            self.tasks.setdefault(service, []).append(self.task(name, benchmark_config, solver, service, path))
+            self.tasks.setdefault(service, []).append(
+                self.make_task(name, benchmark_config, solver, service, path)
+            )
 
-    def name(self, name: str, path: tuple[str | int, ...]) -> str:
+    def map_name(self, name: str, path: tuple[str | int, ...]) -> str:
         """Return newskills' name of the benchmark; empty where it has none."""
         scheme, colons, rest = name.partition("://")
         if not colons:
@@ -105,7 +106,9 @@ class _SuiteTranslator:
             return _IMAGE_TASKS[rest]
         if scheme in ("", "harbor") and (for_agents := agents.agent_benchmark(rest)):
             return for_agents
-        bare = rest.rsplit("#", 1)[-1] if scheme == "container" else rest
+        bare = rest
+        if scheme == "container":
+            bare = rest.rsplit("#", 1)[-1]
         if f".py:{PREFIX}" in bare:
             bare = bare.rpartition(".py:")[2]
         if scheme in ("", "skills", "container") and not bare.endswith(".py") and (mapped_task := map_task(bare)):
@@ -115,14 +118,13 @@ class _SuiteTranslator:
         close = suggest(bare, own_names())
         what = _ELSEWHERE.get(scheme, "newskills has no benchmark of this name")
         if scheme in _ELSEWHERE:
+            close = ""
             if own := map_task(bare):
                 close = f"; newskills' own is '{own.benchmark}'"
-            else:
-                close = ""
-        self.fault((*path, "name"), f"'{name}': {what}{close}")
+        self.add_fault((*path, "name"), f"'{name}': {what}{close}")
         return ""
 
-    def task(
+    def make_task(
         self, name: str, benchmark_config: Row, solver: Row, service: str, path: tuple[str | int, ...]
     ) -> Row:
         model = section_of(self.services[service])
@@ -145,12 +147,12 @@ class _SuiteTranslator:
             words += self.harness_words(name, model, benchmark_config, service)
         if solver.get("type") in agents.SOLVERS:
             words += self.agent_words(name, benchmark_config, solver, service, path)
-        self.interceptors(proxy, extra, service)
+        self.apply_interceptors(proxy, extra, service)
         if words:
             extra["args"] = shlex.join(words)
-        if judge := self.judge(benchmark_config, path):
+        if judge := self.judge_params(benchmark_config, path):
             extra["judge"] = judge
-        self.differences(benchmark_config, service, path)
+        self.note_differences(benchmark_config, service, path)
         params = {
             "limit_samples": benchmark_config.get("max_problems"),
             "parallelism": benchmark_config.get("max_concurrent", 32),
@@ -165,12 +167,14 @@ class _SuiteTranslator:
         return {
             "name": name,
             "endpoint_type": "completions" if model.get("protocol") == "completions" else "chat",
-            "nemo_evaluator_config": {"config": {"params": _given(params)}},
+            "nemo_evaluator_config": {"config": {"params": without_nulls(params)}},
         }
 
     def harness_words(self, name: str, model: Row, benchmark_config: Row, service: str) -> list[str]:
         """Return the words for a task of lm-evaluation-harness."""
-        words = [] if model.get("protocol") == "completions" else ["++apply_chat_template=true"]
+        words = []
+        if model.get("protocol") != "completions":
+            words.append("++apply_chat_template=true")
         if benchmark_config.get("fewshot") is not None:
             words.append(f"++num_fewshot={benchmark_config['fewshot']}")
         self.notes.setdefault(service, []).append(f"{name} needs pip install 'newskills[lm-eval]'")
@@ -180,16 +184,16 @@ class _SuiteTranslator:
         self, name: str, benchmark_config: Row, solver: Row, service: str, path: tuple[str | int, ...]
     ) -> list[str]:
         """Return the words for an agent; what newskills has nothing for is a fault."""
-        named = benchmark_config.get("sandbox")
-        sandboxes = section_of(self.tree.get("sandboxes"))
-        sandbox = section_of(sandboxes.get(named) if isinstance(named, str) else named)
-        mapped = agents.map_agent(name, solver, sandbox, self.services)
+        sandbox = benchmark_config.get("sandbox")
+        if isinstance(sandbox, str):
+            sandbox = section_of(self.tree.get("sandboxes")).get(sandbox)
+        mapped = agents.map_agent(name, solver, section_of(sandbox), self.services)
         if mapped.fault is not None:
-            self.fault((*path, "solver", mapped.fault[0]), mapped.fault[1])
+            self.add_fault((*path, "solver", mapped.fault[0]), mapped.fault[1])
         self.notes.setdefault(service, []).extend(mapped.notes)
         return list(mapped.words)
 
-    def interceptors(self, proxy: Row, extra: Row, service: str) -> None:
+    def apply_interceptors(self, proxy: Row, extra: Row, service: str) -> None:
         """Turn `system_message` into the system prompt; what would change requests otherwise is a fault."""
         for at, interceptor in enumerate(proxy.get("interceptors") or []):
             name = str(section_of(interceptor).get("name"))
@@ -198,9 +202,9 @@ class _SuiteTranslator:
                 extra["system_prompt"] = text
             elif name not in HARMLESS:
                 where = ("services", service, "proxy", "interceptors", at)
-                self.fault(where, f"newskills has no interceptor '{name}', which changes requests or answers")
+                self.add_fault(where, f"newskills has no interceptor '{name}', which changes requests or answers")
 
-    def judge(self, benchmark_config: Row, path: tuple[str | int, ...]) -> Row | None:
+    def judge_params(self, benchmark_config: Row, path: tuple[str | int, ...]) -> Row | None:
         judge_metric = None
         for at, metric_config in enumerate(section_of(benchmark_config.get("scoring")).get("metrics") or []):
             metric, place = section_of(metric_config), (*path, "scoring", "metrics", at)
@@ -210,35 +214,35 @@ class _SuiteTranslator:
                 judge_metric = {
                     "url": base_of(str(judge.get("url"))),
                     "model_id": judge.get("model"),
-                    "api_key": self.key(judge, ("services", metric["service"])),
+                    "api_key": self.key_variable(judge, ("services", metric["service"])),
                     "temperature": metric.get("temperature"),
                     "max_new_tokens": section_of(judge.get("generation")).get("max_tokens"),
                 }
             elif kind not in ("scorer", "sandbox"):
-                self.fault(
+                self.add_fault(
                     (*place, "type"),
                     f"newskills has no metric '{kind}' for a model behind '{metric.get('service')}'",
                 )
         if judge_metric:
-            return _given(judge_metric)
+            return without_nulls(judge_metric)
         return None
 
-    def key(self, service: Row, path: tuple[str | int, ...]) -> str | None:
+    def key_variable(self, service: Row, path: tuple[str | int, ...]) -> str | None:
         """Return the variable that holds the key: the key's value is never written."""
         api_key = service.get("api_key")
-        named = _KEY.match(str(api_key)) if api_key else None
-        if api_key and named is None:
-            self.fault(
-                (*path, "api_key"), "keys are not written into files: write ${VARIABLE}, and export the variable"
-            )
-        if named:
+        if not api_key:
+            return None
+        if named := _KEY.match(str(api_key)):
             return named[1]
+        self.add_fault(
+            (*path, "api_key"), "keys are not written into files: write ${VARIABLE}, and export the variable"
+        )
         return None
 
-    def differences(self, benchmark_config: Row, service: str, path: tuple[str | int, ...]) -> None:
+    def note_differences(self, benchmark_config: Row, service: str, path: tuple[str | int, ...]) -> None:
         for key in ("instruction_template", "verifier"):
             if benchmark_config.get(key):
-                self.fault((*path, key), "newskills' benchmarks have prompts and graders of their own")
+                self.add_fault((*path, key), "newskills' benchmarks have prompts and graders of their own")
         notes = self.notes.setdefault(service, [])
         if scorers := [
             m.get("name")
@@ -276,43 +280,35 @@ def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) ->
     suite = _SuiteTranslator(tree, problems)
     for name in tree:
         if name not in TOP:
-            suite.fault((name,), f"the format has no such section{suggest(name, TOP)}")
+            suite.add_fault((name,), f"the format has no such section{suggest(name, TOP)}")
     listed = tree.get("benchmarks")
-    if isinstance(listed, list):
-        named = [str(section_of(item).get("name")) for item in listed]
-    else:
-        named = []
+    if not isinstance(listed, list):
+        listed = []
+    named = [str(section_of(item).get("name")) for item in listed]
     for name in wanted:
         if name not in named:
-            suite.fault(("benchmarks",), f"there is no '{name}'{suggest(name, named)}")
+            suite.add_fault(("benchmarks",), f"there is no '{name}'{suggest(name, named)}")
     if not named:
-        suite.fault(("benchmarks",), "expected a list of items with name and solver")
-    for at, item in enumerate(listed if isinstance(listed, list) else []):
+        suite.add_fault(("benchmarks",), "expected a list of items with name and solver")
+    for at, item in enumerate(listed):
         if not wanted or named[at] in wanted:
-            suite.benchmark(at, item)
-    return [_part(suite, name, tasks) for name, tasks in suite.tasks.items()]
+            suite.add_benchmark(at, item)
+    return [_service_config(suite, name, tasks) for name, tasks in suite.tasks.items()]
 
 
-def _part(suite: _SuiteTranslator, name: str, tasks: list[Row]) -> ServiceConfig:
+def _service_config(suite: _SuiteTranslator, name: str, tasks: list[Row]) -> ServiceConfig:
     service = section_of(suite.services[name])
-    key = suite.key(service, ("services", name))
-    execution, notes = execution_of(suite.tree, service, suite.fault)
-    deployment, target = deployment_of(name, service, key, suite.fault)
+    key = suite.key_variable(service, ("services", name))
+    execution, notes = execution_of(suite.tree, service, suite.add_fault)
+    deployment, target = deployment_of(name, service, key, suite.add_fault)
     config = {
         "defaults": [{"execution": execution.pop("group")}, {"deployment": deployment.pop("group")}, "_self_"],
         "execution": execution,
         "deployment": deployment,
         "evaluation": {"tasks": tasks},
-        **({"target": target} if target else {}),
     }
+    if target:
+        config["target"] = target
     return ServiceConfig(
         service=name, config=config, notes=tuple(dict.fromkeys([*suite.notes.get(name, []), *notes]))
     )
-
-
-def _given(values: Mapping[str, Any]) -> Row:
-    return {
-        key: _given(value) if isinstance(value, dict) else value
-        for key, value in values.items()
-        if value is not None
-    }

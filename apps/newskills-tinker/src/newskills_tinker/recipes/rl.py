@@ -26,10 +26,10 @@ from newskills.train.settings import EvalSettings
 from newskills.train.verbs import AdamParams, SamplingClient
 from newskills_tinker.recipes.run_folder import (
     RunFolder,
-    limited,
     model_files,
     optimizer_metrics,
     rate_for,
+    take_rows,
 )
 from newskills_tinker.recipes.settings import TinkerRlConfig
 
@@ -58,20 +58,23 @@ def train_on_rewards(
         folder.begin(client, config.resume_from)
         files = model_files(config, client)
         skill = Skill(files, asking_by(config.prompt_config, files))
-        problems, held = _problems(config, rows, skill)
+        problems, held = _split_problems(config, rows, skill)
         folder.per_epoch = max(1, len(problems) // config.batch_size)
         folder.total = config.num_epochs * folder.per_epoch
         with BatchGrader(config.eval_type, config.eval_config) as verdict:
-            scorer = skill.scorer(verdict, _rewards(config))
+            scorer = skill.scorer(verdict, _reward_config(config))
+            held_out = None
+            if held:
+                held_out = _held_out(config, held, scorer)
             hooks = Hooks(
                 before_step=lambda step: client.sample_from(client.save_sampler(f"{step:06d}", SAMPLER_SECONDS)),
                 on_step=lambda _: on_step(folder.history[-1]),
                 stop=stop,
-                held_out=_held_out(config, held, scorer) if held else None,
-                measure=_measured,
+                held_out=held_out,
+                measure=_measure_held_out,
             )
             rate = config.learning_rate or rate_for(files)
-            return grpo(client, problems, _steps(config, folder.total, rate), folder, scorer, hooks)
+            return grpo(client, problems, _step_settings(config, folder.total, rate), folder, scorer, hooks)
     finally:
         folder.close()
 
@@ -95,12 +98,12 @@ class _Folder(RunFolder):
     def groups(self, groups: Sequence[Group], step: int) -> None:
         self._groups = groups
         if self._saves_samples:
-            self.samples(shown(groups, step))
+            self.samples(sample_lines(groups, step))
 
-    def named(self, metrics: Row) -> Row:
+    def recipe_metrics(self, metrics: Row) -> Row:
         row: Row = {
             "optim/lr": metrics["learning_rate"],
-            "train/datums": _datums(self._groups),
+            "train/datums": _count_datums(self._groups),
             "train/step": metrics["step"],
         }
         measurements = {name: value for name, value in metrics.items() if name.startswith("eval_")}
@@ -116,7 +119,7 @@ class _Folder(RunFolder):
         }
         row |= {f"eval/{name.removeprefix('eval_')}": value for name, value in measurements.items()}
         if metrics["step"] == self.total:
-            return row | _final(row)
+            return row | _final_metrics(row)
         return row
 
 
@@ -126,19 +129,19 @@ class _HeldOut(HeldOut, frozen=True, kw_only=True):
         return done > 0 and done % self.settings.every == 0
 
 
-def _measured(client: SamplingClient, held_out: HeldOut, seed: int) -> Measured:
-    """Measure on the held-out problems. `seed` is that of the steps that are done; samples are drawn with that
-    of the last one, as its problems were."""
+def _measure_held_out(client: SamplingClient, held_out: HeldOut, seed: int) -> Measured:
+    """Measure on the held-out problems. `seed` belongs to the number of finished steps; samples are drawn with the seed
+    of the last step, as its problems were."""
     return measure(client, held_out, seed - 1)
 
 
-def _datums(groups: Sequence[Group]) -> int:
+def _count_datums(groups: Sequence[Group]) -> int:
     """Return the number of samples to learn from: those of groups with an advantage that could be graded."""
     taught = (group for group in groups if group.teaches)
     return sum(judged.reward is not None for group in taught for judged in group.judged)
 
 
-def shown(groups: Sequence[Group], step: int) -> list[Row]:
+def sample_lines(groups: Sequence[Group], step: int) -> list[Row]:
     """Return the lines of samples.jsonl."""
     kept = ("text", "reward", "advantage", "extracted_answer")
     return [
@@ -155,12 +158,16 @@ def shown(groups: Sequence[Group], step: int) -> list[Row]:
     ]
 
 
-def _problems(config: TinkerRlConfig, rows: Sequence[Row], skill: Skill) -> tuple[list[Problem], list[Problem]]:
+def _split_problems(
+    config: TinkerRlConfig, rows: Sequence[Row], skill: Skill
+) -> tuple[list[Problem], list[Problem]]:
     """Return (problems to learn from, those held out); no problem is in both."""
-    kept = limited(rows, config.max_samples, NEEDS, config.dataset_name)
+    kept = take_rows(rows, config.max_samples, NEEDS, config.dataset_name)
     if not config.eval_every:
         return [skill.problem(row) for row in kept], []
-    held = kept[-config.eval_samples :] if len(kept) > config.eval_samples else []
+    held = []
+    if len(kept) > config.eval_samples:
+        held = kept[-config.eval_samples :]
     held_texts = {row["problem"] for row in held}
     learnt = [row for row in kept[: len(kept) - len(held)] if row["problem"] not in held_texts]
     if not held or not learnt:
@@ -171,7 +178,7 @@ def _problems(config: TinkerRlConfig, rows: Sequence[Row], skill: Skill) -> tupl
     return [skill.problem(row) for row in learnt], [skill.problem(row) for row in held]
 
 
-def _rewards(config: TinkerRlConfig) -> RewardConfig:
+def _reward_config(config: TinkerRlConfig) -> RewardConfig:
     return RewardConfig(
         correct=config.correct_reward,
         wrong=config.incorrect_reward,
@@ -180,7 +187,7 @@ def _rewards(config: TinkerRlConfig) -> RewardConfig:
     )
 
 
-def _steps(config: TinkerRlConfig, steps: int, rate: float) -> _Steps:
+def _step_settings(config: TinkerRlConfig, steps: int, rate: float) -> _Steps:
     return _Steps(
         steps=steps,
         batch_size=config.batch_size,
@@ -206,7 +213,7 @@ def _held_out(config: TinkerRlConfig, problems: Sequence[Problem], scorer: Score
     return _HeldOut(problems=problems, scorer=scorer, settings=settings)
 
 
-def _final(row: Row) -> Row:
+def _final_metrics(row: Row) -> Row:
     """Return the fields that only the last row has."""
     return {
         "final/steps": row["train/step"],

@@ -54,22 +54,23 @@ class RunFolder(ABC):
         with other options, StorageError."""
         self.path = Path(config.log_dir)
         self.path.mkdir(parents=True, exist_ok=True)
-        self._claim(config)
+        self._check_settings(config)
         for name in (METRICS, SAMPLES, CHECKPOINTS):
             AppendLog(self.path / name).close()  # takes off a line that a kill has cut
-        self.last = _last(self.path)
-        done = self.last.batch if self.last else 0
+        self.last = _last_checkpoint(self.path)
+        done = 0
+        if self.last:
+            done = self.last.batch
         for name, key in ((METRICS, "progress/batch"), (SAMPLES, "step")):
-            _keep(self.path / name, key, done)
-        rows = read_rows(self.path / METRICS) if (self.path / METRICS).is_file() else ()
-        self.history = [row for row in rows if "progress/batch" in row]
+            _drop_later_rows(self.path / name, key, done)
+        self.history = [row for row in _read_if_exists(self.path / METRICS) if "progress/batch" in row]
         self.first = self.total = 0
         self.per_epoch = 1
         self._logs = {name: AppendLog(self.path / name) for name in (METRICS, SAMPLES, CHECKPOINTS)}
-        self._wandb = _wandb(config)
+        self._wandb = _start_wandb(config)
 
     @abstractmethod
-    def named(self, metrics: Row) -> Row:
+    def recipe_metrics(self, metrics: Row) -> Row:
         """Return the loop's metrics of a step, by the names that this recipe has for them."""
 
     @abstractmethod
@@ -88,7 +89,7 @@ class RunFolder(ABC):
 
         Raises DataError for a `resume_from` that is no state, and what the service says of one.
         """
-        self.first = self._loaded(client, resume_from)
+        self.first = self._load_start_state(client, resume_from)
 
     def resume(self, client: TrainingClient) -> int:
         """Return the number of batches that are done. Raises DataError where the state to begin with has seen all
@@ -110,7 +111,7 @@ class RunFolder(ABC):
             "progress/batch": batch + 1,
             "progress/epoch": batch // self.per_epoch,
             "progress/done_frac": (batch + 1) / self.total,
-            **self.named(row),
+            **self.recipe_metrics(row),
             "time/total": row["seconds"],
         }
         self.history.append(named)
@@ -151,7 +152,7 @@ class RunFolder(ABC):
         if self._wandb is not None:
             self._wandb.finish()
 
-    def _loaded(self, client: TinkerClient, resume_from: str | None) -> int:
+    def _load_start_state(self, client: TinkerClient, resume_from: str | None) -> int:
         if self.last is not None and self.last.state_path:
             client.load_state(self.last.state_path)
             return self.last.batch
@@ -160,7 +161,7 @@ class RunFolder(ABC):
         if resume_from.startswith(SCHEME):
             client.load_state(resume_from)
             return 0
-        checkpoint = _last(Path(resume_from))
+        checkpoint = _last_checkpoint(Path(resume_from))
         if checkpoint is None or not checkpoint.state_path:
             raise DataError(
                 f"resume_from={resume_from}: expected a {SCHEME} path, or a folder whose {CHECKPOINTS} names a state."
@@ -170,7 +171,7 @@ class RunFolder(ABC):
             return 0
         return checkpoint.batch
 
-    def _claim(self, config: RunConfig) -> None:
+    def _check_settings(self, config: RunConfig) -> None:
         path = self.path / SETTINGS
         settings = {name: value for name, value in msgspec.to_builtins(config).items() if name not in NOT_THE_RUN}
         if not path.is_file():
@@ -224,7 +225,7 @@ def rate_for(folder: Path) -> float:
     return float(BASE_RATE * LORA_FACTOR * (WIDTH / width) ** power)
 
 
-def limited(rows: Iterable[Row], limit: int | None, needs: Sequence[str], where: str) -> list[Row]:
+def take_rows(rows: Iterable[Row], limit: int | None, needs: Sequence[str], where: str) -> list[Row]:
     """Return the first `limit` rows, all for None. Raises DataError where there is none, or one lacks a field."""
     checked: list[Row] = []
     for number, row in enumerate(rows, 1):
@@ -238,21 +239,26 @@ def limited(rows: Iterable[Row], limit: int | None, needs: Sequence[str], where:
     return checked
 
 
-def _last(folder: Path) -> Checkpoint | None:
-    path = folder / CHECKPOINTS
-    rows = list(read_rows(path)) if path.is_file() else []
+def _last_checkpoint(folder: Path) -> Checkpoint | None:
+    """Return the last checkpoint that has a state; None where there is none."""
+    rows = _read_if_exists(folder / CHECKPOINTS)
     return next((msgspec.convert(row, Checkpoint) for row in reversed(rows) if row.get("state_path")), None)
 
 
-def _keep(path: Path, key: str, done: int) -> None:
+def _read_if_exists(path: Path) -> list[Row]:
     if path.is_file():
-        rows = list(read_rows(path))
-        kept = [row for row in rows if row.get(key, done + 1) <= done]
-        if len(kept) < len(rows):
-            write_rows(path, kept)
+        return list(read_rows(path))
+    return []
 
 
-def _wandb(config: RunConfig) -> Any:
+def _drop_later_rows(path: Path, key: str, done: int) -> None:
+    rows = _read_if_exists(path)
+    kept = [row for row in rows if row.get(key, done + 1) <= done]
+    if len(kept) < len(rows):
+        write_rows(path, kept)
+
+
+def _start_wandb(config: RunConfig) -> Any:
     if config.wandb_project is None:
         return None
     try:

@@ -74,7 +74,7 @@ def fine_tune(
             return True
         folder.begin(client, config.resume_from)
         files = model_files(config, client)
-        examples = _examples(config, rows, Skill(files, asking_by(config.prompt_config, files)), length)
+        examples = _make_examples(config, rows, Skill(files, asking_by(config.prompt_config, files)), length)
         folder.datums = min(size, len(examples))
         folder.per_epoch = max(1, len(examples) // size)
         folder.total = epochs * folder.per_epoch
@@ -102,7 +102,7 @@ class _Steps(SftConfig, frozen=True, kw_only=True):
 class _Folder(RunFolder):
     datums = 0
 
-    def named(self, metrics: Row) -> Row:
+    def recipe_metrics(self, metrics: Row) -> Row:
         return {
             "optim/lr": metrics["learning_rate"],
             "loss/mean": metrics["loss"],
@@ -116,7 +116,7 @@ class _Folder(RunFolder):
         """Do nothing: there are no groups."""
 
 
-def _examples(config: TinkerSftConfig, rows: Sequence[Row], skill: Skill, length: int) -> list[Datum]:
+def _make_examples(config: TinkerSftConfig, rows: Sequence[Row], skill: Skill, length: int) -> list[Datum]:
     where = Path(str(config.dataset_name))
     examples = []
     for number, row in enumerate(rows[: config.max_samples], 1):

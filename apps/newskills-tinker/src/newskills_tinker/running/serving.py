@@ -51,14 +51,14 @@ def result(parsed: Parsed[ServeTinkerOptions]) -> EndedService | None:
     ServerStartError."""
     options = parsed.options
     root = Path(options.output_dir).expanduser().absolute()
-    token = _token(options, os.environ)
+    token = _client_key(options, os.environ)
     check_reach(options.host, token, open_to_all=options.open)
-    names = _names(options)
+    names = _named_models(options)
     if options.dry_run:
         show_dry_run(
             [
                 *(("reads", model, name or "") for name, model in names),
-                ("listens", f"{options.host}:{options.port or 'a free port'}", _who(token)),
+                ("listens", f"{options.host}:{options.port or 'a free port'}", _describe_access(token)),
                 ("writes", root, "training runs and their checkpoints"),
             ]
         )
@@ -69,14 +69,16 @@ def result(parsed: Parsed[ServeTinkerOptions]) -> EndedService | None:
     from newskills_tinker.server.engine import ModelEngine
     from newskills_tinker.server.serving import TinkerServerSettings, serve_until_stopped
 
-    folders = [model_folder(model, root / "models" / Path(model).stem, say=_say).absolute() for _, model in names]
+    folders = [
+        model_folder(model, root / "models" / Path(model).stem, say=_print_line).absolute() for _, model in names
+    ]
     models = {name or _client_name(folder): folder for (name, _), folder in zip(names, folders, strict=True)}
     engine = ModelEngine(dtype=options.dtype, threads=options.threads)
     place = TinkerServerSettings(host=options.host, port=options.port, root=root, token=token)
     for name in models:
-        _say(f"model {name}")
-    _say(_who(token))
-    return EndedService(aio.run(lambda: serve_until_stopped(models, engine, place, say=_say)))
+        _print_line(f"model {name}")
+    _print_line(_describe_access(token))
+    return EndedService(aio.run(lambda: serve_until_stopped(models, engine, place, say=_print_line)))
 
 
 def _require_protobuf() -> None:
@@ -89,10 +91,12 @@ def _require_protobuf() -> None:
         ) from error
 
 
-def _names(options: ServeTinkerOptions) -> list[tuple[str | None, str]]:
+def _named_models(options: ServeTinkerOptions) -> list[tuple[str | None, str]]:
     """Return (name, model) of each model. Raises ConfigError where their numbers differ."""
     models = [part.strip() for part in options.model.split(",")]
-    model_names = options.model_name.split(",") if options.model_name else []
+    model_names = []
+    if options.model_name:
+        model_names = options.model_name.split(",")
     if model_names and len(model_names) != len(models):
         raise ConfigError(f"--model has {len(models)} models, but --model_name has {len(model_names)} names.")
     names: list[str | None] = [name.strip() for name in model_names] or [None] * len(models)
@@ -108,7 +112,7 @@ def _client_name(folder: Path) -> str:
     return name
 
 
-def _token(options: ServeTinkerOptions, environ: Mapping[str, str]) -> str:
+def _client_key(options: ServeTinkerOptions, environ: Mapping[str, str]) -> str:
     """Return the key for clients. Raises AuthError where one was asked for and is not there, ConfigError for one that
     no client could send."""
     token = token_of(options.token_env, options.token_file, environ, usual=DEFAULT_TOKEN_ENV)
@@ -117,12 +121,12 @@ def _token(options: ServeTinkerOptions, environ: Mapping[str, str]) -> str:
     return token
 
 
-def _who(token: str) -> str:
+def _describe_access(token: str) -> str:
     if token:
         return "Clients need the key."
     return "No key is set: anyone who can reach this port can use it."
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stdout.write(f"{printable(text)}\n")
     sys.stdout.flush()

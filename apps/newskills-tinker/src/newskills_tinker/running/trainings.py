@@ -111,7 +111,7 @@ def _run_to_end(
 
 def dataset_file(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> Path:
     """Return the JSONL file, given or laid out here. Raises ConfigError."""
-    schema = _published(str(config.dataset_name))
+    schema = _find_schema(str(config.dataset_name))
     if schema is None:
         return Path(str(config.dataset_name))
     from newskills.pipelines.data.training_sets import split_file, split_of
@@ -121,7 +121,7 @@ def dataset_file(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None)
 
 def rows_of(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> list[Row]:
     """Return the rows of the dataset, which is fetched where it is not here yet. Raises DataError, ConfigError."""
-    path, schema = dataset_file(config, data_dir), _published(str(config.dataset_name))
+    path, schema = dataset_file(config, data_dir), _find_schema(str(config.dataset_name))
     if schema is not None:
         from newskills.benchmarks.downloads.fetch import FetchOptions
         from newskills.pipelines.data.training_sets import lay_out
@@ -130,7 +130,7 @@ def rows_of(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> l
     return list(read_rows(path))
 
 
-def _published(name: str) -> Schema | None:
+def _find_schema(name: str) -> Schema | None:
     """Return the training set of that name, which may also be the hub's; None means that `name` is a file."""
     if is_published(name):
         return schema_of(name)

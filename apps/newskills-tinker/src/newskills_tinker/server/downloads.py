@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, quote, unquote
 from newskills.base.errors import DataError
 from newskills.base.http.messages import HttpRequest, Response, error_response
 from newskills.base.records import Row
-from newskills_tinker.server.checkpoints import ABOUT, Address, Checkpoints, parse
+from newskills_tinker.server.checkpoints import INFO_FILE, Address, Checkpoints, parse_address
 
 PREFIX = "/api/v1/files/"
 SECONDS = 3600
@@ -34,7 +34,7 @@ class SignedDownloads:
         urls = {}
         for file in sorted(folder.iterdir()):
             path = f"{address.run_id}/{address.kind}/{address.name}/{file.name}"
-            if file.name != ABOUT:
+            if file.name != INFO_FILE:
                 signed = f"until={until}&signature={self._signature(path, until)}"
                 urls[file.name] = f"http://{host}{PREFIX}{quote(path)}?{signed}"
         return {"urls": urls, "expires": datetime.fromtimestamp(until, UTC)}
@@ -51,7 +51,7 @@ class SignedDownloads:
             return error_response(403, "This address is not signed by this service, or is too old.")
         checkpoint, _, name = path.rpartition("/")
         try:
-            body = (self._saved.find(str(parse(f"tinker://{checkpoint}"))) / name).read_bytes()
+            body = (self._saved.find(str(parse_address(f"tinker://{checkpoint}"))) / name).read_bytes()
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error}.") from error
         return Response(body=body, content_type=BYTES)

@@ -144,19 +144,23 @@ class ModelEngine:
         asker = self._asker(sampler)
         prompts = [request.prompt.ids() for request in requests]
         for request, prompt in zip(requests, prompts, strict=True):
-            _refuse(request)
-            asker.known(prompt, "The prompt")
+            _refuse_unsupported(request)
+            asker.check_tokens(prompt, "The prompt")
         first = requests[0]
-        params, texts = _params(first, sampler.base, prompts)
+        params, texts = _sampling_params(first, sampler.base, prompts)
         sampled_groups = asker.sample(prompts, first.num_samples, params)
         if texts:
             sampled_groups = [
-                [_cut(sampled, texts, sampler.base.tokenizer) for sampled in group] for group in sampled_groups
+                [_truncate_sample(sampled, texts, sampler.base.tokenizer) for sampled in group]
+                for group in sampled_groups
             ]
-        return [
-            sample_answer(group, _scores(asker, request, prompt) if request.prompt_logprobs else None)
-            for group, request, prompt in zip(sampled_groups, requests, prompts, strict=True)
-        ]
+        answers = []
+        for group, request, prompt in zip(sampled_groups, requests, prompts, strict=True):
+            scores = None
+            if request.prompt_logprobs:
+                scores = _prompt_scores(asker, request, prompt)
+            answers.append(sample_answer(group, scores))
+        return answers
 
     def _learner(self, run_id: str) -> ServedTrainer:
         if run_id not in self._trainers:
@@ -169,9 +173,11 @@ class ModelEngine:
             self._askers[key] = self._trainer(sampler.base, sampler.lora)
         asker = self._askers[key]
         if self._mounted.get(id(asker)) is not sampler:
-            pairs = read_pairs(sampler.folder) if sampler.folder is not None else sampler.pairs
+            pairs = sampler.pairs
+            if sampler.folder is not None:
+                pairs = read_pairs(sampler.folder)
             if pairs is not None:
-                asker.put(pairs)
+                asker.load_pairs(pairs)
             self._mounted[id(asker)] = sampler
         return asker
 
@@ -187,7 +193,7 @@ class ModelEngine:
         return ServedTrainer(base.folder, config, self._weights[base.folder])
 
 
-def _refuse(request: SampleRequest) -> None:
+def _refuse_unsupported(request: SampleRequest) -> None:
     lacks = {
         "topk_prompt_logprobs": request.topk_prompt_logprobs,
         "topk_sample_logprobs": request.topk_sample_logprobs,
@@ -202,19 +208,23 @@ def _refuse(request: SampleRequest) -> None:
         )
 
 
-def _params(
+def _sampling_params(
     request: SampleRequest, base: BaseModel, prompts: Sequence[Sequence[int]]
 ) -> tuple[SamplingParams, tuple[str, ...]]:
     """Return the parameters, with the texts that end a sample, if they are texts."""
     params = request.sampling_params
-    stop = [params.stop] if isinstance(params.stop, str) else params.stop
-    ids = base.ends if stop is None else [token_id for token_id in stop if isinstance(token_id, int)]
-    texts = tuple(text for text in stop or () if isinstance(text, str) and text)
+    ids, texts = base.ends, tuple[str, ...]()
+    if params.stop is not None:
+        stop = [params.stop] if isinstance(params.stop, str) else params.stop
+        ids = [token_id for token_id in stop if isinstance(token_id, int)]
+        texts = tuple(text for text in stop if isinstance(text, str) and text)
+    if texts:
+        ids = [*ids, *base.ends]
     longest = max(map(len, prompts))
     rest = base.shape.max_position_embeddings - longest
     return SamplingParams(
         max_tokens=params.max_tokens or max(1, rest),
-        stop=[*ids, *base.ends] if texts else ids,
+        stop=ids,
         temperature=params.temperature,
         top_k=params.top_k,
         top_p=params.top_p,
@@ -222,23 +232,26 @@ def _params(
     ), texts
 
 
-def _cut(sampled: Sampled, texts: Sequence[str], tokenizer: HFTokenizer) -> Sampled:
+def _truncate_sample(sampled: Sampled, texts: Sequence[str], tokenizer: HFTokenizer) -> Sampled:
     """Return the sample up to and with the token that completes one of `texts`."""
 
-    def ended(count: int) -> bool:
+    def has_stop_text(count: int) -> bool:
         tail = tokenizer.decode(sampled.tokens[:count])
         return any(text in tail for text in texts)
 
     low, high = 0, len(sampled.tokens)
-    if not ended(high):
+    if not has_stop_text(high):
         return sampled
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if ended(middle) else (middle, high)
+        if has_stop_text(middle):
+            high = middle
+        else:
+            low = middle
     return Sampled(tokens=sampled.tokens[:high], logprobs=sampled.logprobs[:high], stop_reason="stop")
 
 
-def _scores(asker: ServedTrainer, request: SampleRequest, prompt: Sequence[int]) -> list[float | None]:
+def _prompt_scores(asker: ServedTrainer, request: SampleRequest, prompt: Sequence[int]) -> list[float | None]:
     last = request.prompt_logprobs_last_n
     if last is not None and last >= len(prompt):
         raise DataError(f"prompt_logprobs_last_n is {last}, but the prompt has only {len(prompt)} tokens.")

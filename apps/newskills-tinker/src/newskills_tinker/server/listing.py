@@ -32,18 +32,20 @@ class StorageListing:
             case ["training_runs", run_id]:
                 return wrong_method(request, "GET") or json_response(self._run(run_id))
             case ["training_runs", run_id, "checkpoints"]:
-                self._saved.run(run_id)
-                checkpoints = [self._checkpoint(checkpoint) for checkpoint in self._saved.of(run_id)]
+                self._saved.read_run(run_id)
+                checkpoints = [self._checkpoint(checkpoint) for checkpoint in self._saved.list_checkpoints(run_id)]
                 return wrong_method(request, "GET") or json_response({"checkpoints": checkpoints})
             case ["training_runs", run_id, "checkpoints", kind, name] if kind in KINDS:
-                self._saved.run(run_id)
+                self._saved.read_run(run_id)
                 if request.method == "DELETE":
                     self._saved.remove(Address(run_id, kind, name))
                     return json_response({})
                 return wrong_method(request, "DELETE") or not_found(request)
             case ["checkpoints"]:
                 every = [
-                    str(checkpoint) for run_id in self._saved.run_ids() for checkpoint in self._saved.of(run_id)
+                    str(checkpoint)
+                    for run_id in self._saved.run_ids()
+                    for checkpoint in self._saved.list_checkpoints(run_id)
                 ]
                 return wrong_method(request, "GET") or json_response(self._page(request, "checkpoints", every))
         return not_found(request)
@@ -67,21 +69,18 @@ class StorageListing:
             )
         except ValueError as error:
             raise DataError("limit and offset must be whole numbers.") from error
-        shown = names[max(0, offset) :][: max(0, limit)]
-        rows = [self._run(name) if what == "training_runs" else self._named(name) for name in shown]
+        describe = self._run if what == "training_runs" else self._named_checkpoint
+        rows = [describe(name) for name in names[max(0, offset) :][: max(0, limit)]]
         return {what: rows, "cursor": {"offset": offset, "limit": limit, "total_count": len(names)}}
 
-    def _named(self, path: str) -> Row:
+    def _named_checkpoint(self, path: str) -> Row:
         return self._checkpoint(Address(*path.removeprefix("tinker://").split("/")))
 
     def _run(self, run_id: str) -> Row:
-        run = self._saved.run(run_id)
-        checkpoints = self._saved.of(run_id)
-        last = {
-            kind: next((checkpoint for checkpoint in reversed(checkpoints) if checkpoint.kind == kind), None)
-            for kind in KINDS
-        }
-        times = [run.created, *(self._saved.about(checkpoint).created for checkpoint in checkpoints)]
+        run = self._saved.read_run(run_id)
+        checkpoints = self._saved.list_checkpoints(run_id)
+        last = {checkpoint.kind: self._checkpoint(checkpoint) for checkpoint in checkpoints}
+        times = [run.created, *(self._saved.read_info(checkpoint).created for checkpoint in checkpoints)]
         return {
             "training_run_id": run_id,
             "base_model": run.base_model,
@@ -89,15 +88,13 @@ class StorageListing:
             "is_lora": True,
             "lora_rank": run.rank,
             "last_request_time": max(times),
-            "last_checkpoint": self._checkpoint(last["weights"]) if last["weights"] else None,
-            "last_sampler_checkpoint": (
-                self._checkpoint(last["sampler_weights"]) if last["sampler_weights"] else None
-            ),
+            "last_checkpoint": last.get("weights"),
+            "last_sampler_checkpoint": last.get("sampler_weights"),
             "user_metadata": {name: str(value) for name, value in (run.user_metadata or {}).items()},
         }
 
     def _checkpoint(self, address: Address) -> Row:
-        about = self._saved.about(address)
+        about = self._saved.read_info(address)
         return {
             "checkpoint_id": f"{address.kind}/{address.name}",
             "checkpoint_type": KINDS[address.kind],

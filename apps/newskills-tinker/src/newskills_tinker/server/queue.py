@@ -16,9 +16,9 @@ from newskills.base.records import Failure, Row
 Answer = Row | bytes
 """JSON, or a protocol buffer."""
 
-GAP = 30.0
+EARLIER_REQUESTS_SECONDS = 30.0
 """Seconds for a request that comes after others to wait for them."""
-KEPT = 512
+MAX_FETCHED_ANSWERS = 512
 """Answers that were fetched are kept until so many later ones were: a client that lost one asks again."""
 
 
@@ -58,7 +58,7 @@ class Queue:
         self._fetched: deque[str] = deque()
         self._task = asyncio.get_running_loop().create_task(self._work())
 
-    def known(self, request_id: str) -> bool:
+    def has_request(self, request_id: str) -> bool:
         return request_id in self._jobs
 
     def promise(self, job: QueuedCall) -> None:
@@ -83,7 +83,7 @@ class Queue:
         if not done:
             return None
         self._fetched.append(request_id)
-        while len(self._fetched) > KEPT:
+        while len(self._fetched) > MAX_FETCHED_ANSWERS:
             self._jobs.pop(self._fetched.popleft(), None)
         return job.answer.result()
 
@@ -110,7 +110,7 @@ class Queue:
                 self._more.clear()
                 await self._more.wait()
             jobs = self._next()
-            for job, answer in zip(jobs, await self.call(partial(_done, jobs)), strict=True):
+            for job, answer in zip(jobs, await self.call(partial(_run_calls, jobs)), strict=True):
                 job.settle(answer)
 
     def _next(self) -> list[QueuedCall]:
@@ -132,18 +132,19 @@ class RequestQueue:
 
     def add(self, number: int | None, run: Callable[[], Answer]) -> str:
         """Add a request and return its id; a number that was there already is the same request. Raises DataError."""
-        number = self._next if number is None else number
+        if number is None:
+            number = self._next
         request_id = f"{self._name}/{number}"
-        if number < 1 or (number < self._next and not self._queue.known(request_id)):
+        if number < 1 or (number < self._next and not self._queue.has_request(request_id)):
             raise DataError(f"{self._name} is at request {self._next}; there is no answer to request {number}.")
-        if self._queue.known(request_id):
+        if self._queue.has_request(request_id):
             return request_id
         job = QueuedCall(request_id, run)
         self._queue.promise(job)
         self._waiting[number] = job
         self._advance()
         if number in self._waiting:
-            asyncio.get_running_loop().call_later(GAP, self._give_up, number)
+            asyncio.get_running_loop().call_later(EARLIER_REQUESTS_SECONDS, self._give_up, number)
         return request_id
 
     def _advance(self) -> None:
@@ -165,21 +166,21 @@ class RequestQueue:
             self._advance()
 
 
-def _done(jobs: Sequence[QueuedCall]) -> list[Answer | RefusedRequest]:
+def _run_calls(jobs: Sequence[QueuedCall]) -> list[Answer | RefusedRequest]:
     """Do jobs, and never raise. Where several together fail, each is tried alone: one bad request takes no other with
     it.
     """
     first = jobs[0]
     if first.together is None or len(jobs) == 1:
-        return [_outcome(job.run) for job in jobs]
+        return [_run_call(job.run) for job in jobs]
     together = first.together
     outcomes = guard(lambda: together([job.item for job in jobs]))
     if isinstance(outcomes, Failure):
-        return [_outcome(job.run) for job in jobs]
+        return [_run_call(job.run) for job in jobs]
     return [*outcomes]
 
 
-def _outcome(run: Callable[[], Answer]) -> Answer | RefusedRequest:
+def _run_call(run: Callable[[], Answer]) -> Answer | RefusedRequest:
     def attempt() -> Answer | RefusedRequest:
         try:
             return run()

@@ -209,7 +209,8 @@ class TinkerService:
             row = {"type": "try_again", "request_id": message.request_id, "queue_state": "active"}
             return json_response(row)
         if isinstance(answer, RefusedRequest):
-            return json_response({"error": answer.message, "category": "user" if answer.user else "server"})
+            category = "user" if answer.user else "server"
+            return json_response({"error": answer.message, "category": category})
         if isinstance(answer, bytes):
             return Response(body=answer, content_type=wire.PROTOBUF)
         return json_response(answer)
@@ -241,7 +242,7 @@ class TinkerService:
             rank=rank,
             alpha=ALPHA,
             seed=seed,
-            created=ck.now(),
+            created=ck.utc_now(),
             user_metadata=metadata,
         )
 
@@ -265,7 +266,7 @@ class TinkerService:
 
             def create() -> Answer:
                 self._engine.create(run, base, state, optimizer=optimizer)
-                self._saved.begin(run)
+                self._saved.add_run(run)
                 if state:
                     return loaded
                 return {"type": "create_model", "model_id": model_id}
@@ -344,7 +345,7 @@ class TinkerService:
         return self._later(message.model_id, message.seq_id, lambda: self._save(address, message, optimizer=False))
 
     def _save(self, address: Address, message: wire.SaveRequest, *, optimizer: bool) -> Answer:
-        about = ck.about(message.ttl_seconds, message.user_metadata)
+        about = ck.new_checkpoint_info(message.ttl_seconds, message.user_metadata)
         write = self._engine.writer(address.run_id, optimizer=optimizer)
         self._saved.save(address, about, write, overwrite=message.overwrite or not optimizer)
         return {"path": str(address)}
@@ -352,7 +353,7 @@ class TinkerService:
     def _load_weights(self, body: bytes) -> Row:
         message = wire.read_json(body, wire.LoadRequest)
         folder = self._saved.find(message.path)
-        of = self._saved.run(ck.parse(message.path).run_id)
+        of = self._saved.read_run(ck.parse_address(message.path).run_id)
         base = self._base(message.base_model or of.base_model)
         if message.optimizer_config is not None:
             _adam_only(message.optimizer_config)
@@ -390,7 +391,7 @@ class TinkerService:
         message = wire.read_json(body, wire.SamplerRequest)
         if message.model_path is not None:
             folder = self._saved.find(message.model_path)
-            run = self._saved.run(ck.parse(message.model_path).run_id)
+            run = self._saved.read_run(ck.parse_address(message.model_path).run_id)
             base, lora = self._base(run.base_model), _pairs_of(run)
         elif message.base_model is not None:
             folder, base, lora = None, self._base(message.base_model), PLAIN
@@ -421,7 +422,7 @@ class TinkerService:
         message = wire.read_json(body, wire.SampleRequest)
         sampler = self._known_sampler(message.sampling_session_id)
         request_id = f"{sampler.sampler_id}/{message.seq_id}"
-        if not self._queue.known(request_id):
+        if not self._queue.has_request(request_id):
             sample = partial(self._engine.sample, sampler)
             job = QueuedCall(request_id, lambda: sample([message])[0])
             if message.sampling_params.seed is None:
@@ -437,7 +438,7 @@ class TinkerService:
     def _weights_info(self, body: bytes) -> Row:
         path = wire.read_json(body, wire.PathRequest).tinker_path
         self._saved.find(path)
-        run = self._saved.run(ck.parse(path).run_id)
+        run = self._saved.read_run(ck.parse_address(path).run_id)
         parts = {"train_unembed": False, "train_mlp": True, "train_attn": True}
         return {"base_model": run.base_model, "is_lora": True, "lora_rank": run.rank, **parts}
 
@@ -457,8 +458,11 @@ class TinkerService:
             return self._models[model_id]
         hint = "The service was restarted, or never had it."
         if self._ran(model_id):
-            states = [checkpoint for checkpoint in self._saved.of(model_id) if checkpoint.kind == "weights"]
-            hint = f"The service was restarted; its last state is {states[-1]}." if states else hint
+            states = [
+                checkpoint for checkpoint in self._saved.list_checkpoints(model_id) if checkpoint.kind == "weights"
+            ]
+            if states:
+                hint = f"The service was restarted; its last state is {states[-1]}."
         raise UnknownNameError("model", model_id[:100], (), hint=hint)
 
     def _ran(self, run_id: str) -> bool:

@@ -30,10 +30,10 @@ class ServedTrainer(CpuTrainer):
                     f"Datum {index} has {len(datum.tokens)} tokens but {len(datum.targets)} target_tokens; "
                     "the input is x[:-1], the targets are x[1:]."
                 )
-            self.known(datum.tokens, f"Datum {index}")
-            self.known(datum.targets, f"Datum {index}")
+            self.check_tokens(datum.tokens, f"Datum {index}")
+            self.check_tokens(datum.targets, f"Datum {index}")
 
-    def known(self, tokens: Sequence[int], what: str) -> None:
+    def check_tokens(self, tokens: Sequence[int], what: str) -> None:
         """Raise DataError where there is no token, or one that the model does not know."""
         size = self.model.shape.vocab_size
         if not tokens:
@@ -62,7 +62,7 @@ class ServedTrainer(CpuTrainer):
         """Return a copy of the LoRA matrices."""
         return {name: value.detach().clone() for name, value in self.named.items()}
 
-    def put(self, pairs: Mapping[str, Tensor]) -> None:
+    def load_pairs(self, pairs: Mapping[str, Tensor]) -> None:
         with torch.no_grad():
             for name, value in self.named.items():
                 value.copy_(pairs[name])
@@ -76,11 +76,11 @@ class ServedTrainer(CpuTrainer):
         moments: dict[str, Tensor] = {}
         steps = 0
         if optimizer:
-            moments, steps = _load(folder / OPTIMIZER), _state(folder).steps
+            moments, steps = _load_tensors(folder / OPTIMIZER), _read_state(folder).steps
         for name, value in self.named.items():
             if name not in pairs or pairs[name].shape != value.shape:
                 raise DataError(f"{folder} does not fit this model: {name} is missing or of another shape.")
-        self.put(pairs)
+        self.load_pairs(pairs)
         self.optimizer.state.clear()
         self.optimizer.zero_grad()
         if steps:
@@ -98,10 +98,10 @@ class SavedState(msgspec.Struct, frozen=True):
 
 def read_pairs(folder: Path) -> dict[str, Tensor]:
     """Read the LoRA matrices of a saved state or adapter. Raises DataError."""
-    return _load(folder / ADAPTER)
+    return _load_tensors(folder / ADAPTER)
 
 
-def _state(folder: Path) -> SavedState:
+def _read_state(folder: Path) -> SavedState:
     try:
         return msgspec.json.decode((folder / STATE).read_bytes(), type=SavedState)
     except (OSError, msgspec.DecodeError) as error:
@@ -111,7 +111,7 @@ def _state(folder: Path) -> SavedState:
         ) from error
 
 
-def _load(path: Path) -> dict[str, Tensor]:
+def _load_tensors(path: Path) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Struct)
 PROTOBUF = "application/x-protobuf"
 DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<f4"), 2: np.dtype("<i8"), 3: np.dtype("<i4")}
 FLOAT32 = 1
-MOST_PLACES = 1 << 24
+MAX_PLACES = 1 << 24
 """Elements of a sparse tensor that is written out."""
 STOPPED, TOO_LONG = 0, 1
 Positive = Annotated[int, Meta(ge=1)]
@@ -195,12 +195,14 @@ def read_json(body: bytes, kind: type[T]) -> T:
 def read_pass(body: bytes) -> PassRequest:
     """Read the request of a pass. Raises DataError with the sentence for the client."""
     message = parse_request(body)
-    settings = {key: _setting(key, message.loss_fn_config_v2[key]) for key in sorted(message.loss_fn_config_v2)}
+    settings = {
+        key: _read_setting(key, message.loss_fn_config_v2[key]) for key in sorted(message.loss_fn_config_v2)
+    }
     return PassRequest(
         model_id=message.model_id,
         seq_id=message.seq_id,
         loss_fn=message.loss_fn,
-        data=tuple(_datum(datum, index) for index, datum in enumerate(message.data)),
+        data=tuple(_read_datum(datum, index) for index, datum in enumerate(message.data)),
         config=settings or dict(message.loss_fn_config),
         forward_only=message.forward_only,
     )
@@ -214,7 +216,7 @@ def pass_answer(output: LossOutput) -> bytes:
     record = answer.loss_fn_outputs.add(type_tag="ArrayRecord", num_datums=len(output.logprobs))
     logprobs = record.fields["logprobs"]
     logprobs.data, logprobs.offsets, logprobs.dtype = values.tobytes(), ends.tobytes(), FLOAT32
-    return _encoded(answer)
+    return _encode_message(answer)
 
 
 def sample_answer(samples: Sequence[Sampled], prompt_logprobs: Sequence[float | None] | None) -> bytes:
@@ -229,25 +231,25 @@ def sample_answer(samples: Sequence[Sampled], prompt_logprobs: Sequence[float | 
     if prompt_logprobs is not None:
         numbers = [math.nan if value is None else value for value in prompt_logprobs]
         answer.prompt_logprobs = np.array(numbers, dtype="<f4").tobytes()
-    return _encoded(answer)
+    return _encode_message(answer)
 
 
-def _encoded(message: Any) -> bytes:
+def _encode_message(message: Any) -> bytes:
     encoded: bytes = message.SerializeToString()
     return encoded
 
 
-def _setting(key: str, value: Any) -> float:
+def _read_setting(key: str, value: Any) -> float:
     if value.HasField("text"):
         raise DataError(f"The loss has no setting {key[:60]} that is text.")
     number: float = value.number
     return number
 
 
-def _datum(message: Any, index: int) -> Datum:
-    tokens = [token for chunk in message.model_input for token in _chunk(chunk)]
+def _read_datum(message: Any, index: int) -> Datum:
+    tokens = [token for chunk in message.model_input for token in _read_chunk(chunk)]
     tensors = message.loss_fn_inputs
-    inputs = {name: _tensor(tensors[name], f"{name[:60]} of datum {index}") for name in sorted(tensors)}
+    inputs = {name: _read_tensor(tensors[name], f"{name[:60]} of datum {index}") for name in sorted(tensors)}
     if "target_tokens" not in inputs:
         raise DataError(f"Datum {index} has no target_tokens; it has {', '.join(inputs) or 'nothing'}.")
     return Datum(
@@ -260,16 +262,18 @@ def _datum(message: Any, index: int) -> Datum:
     )
 
 
-def _chunk(message: Any) -> list[int]:
+def _read_chunk(message: Any) -> list[int]:
     if message.HasField("encoded_text"):
-        tokens: list[int] = _array(message.encoded_text.tokens, np.dtype("<i4"), "the tokens of an input").tolist()
+        tokens: list[int] = _read_array(
+            message.encoded_text.tokens, np.dtype("<i4"), "the tokens of an input"
+        ).tolist()
         return tokens
     if message.ByteSize():  # a field that is not in our description
         raise DataError("An input has a part that is not text; this service supports only text.")
     return []
 
 
-def _tensor(message: Any, what: str) -> list[Any]:
+def _read_tensor(message: Any, what: str) -> list[Any]:
     """Read a dense or sparse (CSR) tensor as a flat list."""
     shape = list(message.shape)
     if message.dtype not in DTYPES:
@@ -280,23 +284,23 @@ def _tensor(message: Any, what: str) -> list[Any]:
         raise DataError(f"{what} has the shape {shape[:4]}; expected one number per token.")
     dtype = DTYPES[message.dtype]
     if message.HasField("sparse_csr"):
-        values = _spread(message.sparse_csr, dtype, shape, what)
+        values = _read_sparse(message.sparse_csr, dtype, shape, what)
     else:
-        values = _array(message.dense, dtype, what)
+        values = _read_array(message.dense, dtype, what)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise DataError(f"{what} contains a value that is not a number.")
     numbers: list[Any] = values.tolist()
     return numbers
 
 
-def _spread(message: Any, dtype: np.dtype[Any], shape: list[int], what: str) -> np.ndarray[Any, Any]:
-    values = _array(message.values, dtype, what)
-    rows = _array(message.crow_indices, np.dtype("<i8"), what)
-    columns = _array(message.col_indices, np.dtype("<i8"), what)
+def _read_sparse(message: Any, dtype: np.dtype[Any], shape: list[int], what: str) -> np.ndarray[Any, Any]:
+    values = _read_array(message.values, dtype, what)
+    rows = _read_array(message.crow_indices, np.dtype("<i8"), what)
+    columns = _read_array(message.col_indices, np.dtype("<i8"), what)
     size = math.prod(shape)
     width = shape[1] if len(shape) == 2 else 1
     fits = len(shape) == 2 and len(rows) == shape[0] + 1 and rows[0] == 0 and rows[-1] == len(values)
-    fits = fits and bool((rows[:-1] <= rows[1:]).all()) and len(columns) == len(values) and size <= MOST_PLACES
+    fits = fits and bool((rows[:-1] <= rows[1:]).all()) and len(columns) == len(values) and size <= MAX_PLACES
     if not fits or (len(columns) and not (columns.min() >= 0 and columns.max() < width)):
         raise DataError(f"{what} is not a sparse tensor in CSR format.")
     places = np.repeat(np.arange(shape[0]), np.diff(rows)) * width + columns
@@ -305,7 +309,7 @@ def _spread(message: Any, dtype: np.dtype[Any], shape: list[int], what: str) -> 
     return full
 
 
-def _array(data: bytes, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
+def _read_array(data: bytes, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
     if len(data) % dtype.itemsize:
         raise DataError(f"{what}: {len(data)} bytes are not a multiple of the size of {dtype.name}.")
     return np.frombuffer(data, dtype)

@@ -13,7 +13,7 @@ COMMAND = Command(
     options=MegatronLmOptions,
     run="newskills.pipelines.training.foreign.megatron_lm:run",
     prepare="newskills.pipelines.training.foreign.megatron_lm:prepare",
-    result="newskills.pipelines.training.foreign.megatron_lm:result",
+    result="newskills.pipelines.training.foreign.megatron_lm:train_with_megatron_lm",
     any_keys=True,
     examples=(
         "ns megatron_lm train --cluster=slurm --expname=pretraining --megatron_model=/models/base-megatron "

@@ -17,7 +17,7 @@ from msgspec import Struct
 from torch import Tensor
 from transformers import DynamicCache
 
-from newskills.models.serving.hf.choosing import choose, likeliest
+from newskills.models.serving.hf.choosing import choose_tokens, likeliest_tokens
 from newskills.models.serving.hf.prefixes import KeptPrompt, PrefixCache, layer_tensors
 from newskills.models.serving.hf.sequences import Sampling, TokenSequence
 
@@ -75,13 +75,13 @@ class Batch:
         # Without the model's settings all layers keep all tokens, also those that look at a window only: joined
         # sequences have different lengths.
         cache: Any = DynamicCache()
-        reading = read(forward, sequences, kept, cache, everywhere=False)
+        reading = read_sequences(forward, sequences, kept, cache, everywhere=False)
         if kept is not None:
             keep_prompts(kept, sequences, reading, cache)
         longest = max(sequence.length for sequence in sequences)
         masks = [[0] * (longest - sequence.length) + [1] * sequence.length for sequence in sequences]
         self.mask = torch.tensor(masks, device=forward.device)
-        for layer in _layers(cache):
+        for layer in _filled_layers(cache):
             layer.keys, layer.values = (_at_right(value, reading, longest) for value in (layer.keys, layer.values))
         self.cache = cache
         self._last = self._chosen(reading.ends)
@@ -107,7 +107,7 @@ class Batch:
         self.mask, self._last = self.mask[index], self._last[index]
         empty = int(self.mask.argmax(-1).min()) if places else 0
         self.mask = self.mask[:, empty:]
-        for layer in _layers(self.cache):
+        for layer in _filled_layers(self.cache):
             at = index.to(layer.keys.device)
             layer.keys, layer.values = layer.keys[at][..., empty:, :], layer.values[at][..., empty:, :]
 
@@ -123,7 +123,7 @@ class Batch:
 
         self.mask = torch.cat([widened(self.mask, here), widened(other.mask, there)])
         self._last = torch.cat([self._last, other._last])
-        for mine, its in zip(_layers(self.cache), _layers(other.cache), strict=True):
+        for mine, its in zip(_filled_layers(self.cache), _filled_layers(other.cache), strict=True):
             mine.keys = torch.cat([widened(mine.keys, here, 0, 0), widened(its.keys, there, 0, 0)])
             mine.values = torch.cat([widened(mine.values, here, 0, 0), widened(its.values, there, 0, 0)])
         self.sequences += other.sequences
@@ -132,14 +132,14 @@ class Batch:
         """Return the bytes of keys and values of one token of one sequence."""
         held = sum(
             value.numel() * value.element_size()
-            for each in _layers(self.cache)
+            for each in _filled_layers(self.cache)
             for value in (each.keys, each.values)
         )
-        rows, tokens = len(self.sequences), _layers(self.cache)[0].keys.shape[-2]
+        rows, tokens = len(self.sequences), _filled_layers(self.cache)[0].keys.shape[-2]
         return int(held // (rows * tokens))
 
     def _chosen(self, logits: Tensor) -> Tensor:
-        return torch.tensor(choose(logits, self.sequences), device=self.mask.device)[:, None]
+        return torch.tensor(choose_tokens(logits, self.sequences), device=self.mask.device)[:, None]
 
 
 class Reading(Struct, frozen=True, eq=False):
@@ -162,7 +162,7 @@ class Reading(Struct, frozen=True, eq=False):
         return slice(width - self.prompts[row][1], width + len(self.fresh[row]))
 
 
-def read(
+def read_sequences(
     forward: Forward, sequences: Sequence[TokenSequence], kept: PrefixCache | None, cache: Any, *, everywhere: bool
 ) -> Reading:
     """Read all tokens of the sequences into `cache` (None: into nothing); what they have in common with a `kept` prompt
@@ -191,25 +191,25 @@ def keep_prompts(kept: PrefixCache, sequences: Sequence[TokenSequence], reading:
     for row, sequence in enumerate(sequences):
         start = reading.columns(row).start
         columns = slice(start, start + len(sequence.ids))
-        layers = [(layer.keys[row, :, columns], layer.values[row, :, columns]) for layer in _layers(cache)]
+        layers = [(layer.keys[row, :, columns], layer.values[row, :, columns]) for layer in _filled_layers(cache)]
         kept.keep(sequence, reading.prompts[row][1], layers)
 
 
-def measure(forward: Forward, sequences: Sequence[TokenSequence], kept: PrefixCache | None) -> None:
+def measure_prompts(forward: Forward, sequences: Sequence[TokenSequence], kept: PrefixCache | None) -> None:
     """Measure the prompts of the sequences, and choose one more token for each; `kept` None: keep nothing."""
     cache = None if kept is None else DynamicCache()
-    reading = read(forward, sequences, kept, cache, everywhere=True)
+    reading = read_sequences(forward, sequences, kept, cache, everywhere=True)
     for row, (sequence, new) in enumerate(zip(sequences, reading.fresh, strict=True)):
         prompt, count = reading.prompts[row]
         before = prompt.values[:count] if prompt is not None else []
         logits = reading.logits[row, : len(new) - 1]
         sequence.prompt_values = [
             *before,
-            *(likeliest(logits, new[1:], sequence.top or 0) if len(new) > 1 else []),
+            *(likeliest_tokens(logits, new[1:], sequence.top or 0) if len(new) > 1 else []),
         ]
     if kept is not None:
         keep_prompts(kept, sequences, reading, cache)
-    choose(reading.ends, sequences)
+    choose_tokens(reading.ends, sequences)
 
 
 def check_joining(forward: Forward, vocabulary: int) -> int:
@@ -218,7 +218,7 @@ def check_joining(forward: Forward, vocabulary: int) -> int:
     prompts = [[(7 * place + 3) % vocabulary for place in range(length)] for length in (11, 6)]
     prompts[1] += [1, 2, 3]  # it shares its beginning with the other
     kept = PrefixCache(1 << 20, 1)
-    batches = [Batch(forward, [_probe(prompt)], kept) for prompt in prompts]
+    batches = [Batch(forward, [_probe_sequence(prompt)], kept) for prompt in prompts]
     batches[0].join(batches[1])
     joined = batches[0]
     joined.mask = torch.nn.functional.pad(joined.mask, (0, 1), value=1)
@@ -231,11 +231,11 @@ def check_joining(forward: Forward, vocabulary: int) -> int:
     return joined.bytes_per_token()
 
 
-def _probe(ids: list[int]) -> TokenSequence:
+def _probe_sequence(ids: list[int]) -> TokenSequence:
     return TokenSequence(ids=ids, limit=1, sampling=Sampling(temperature=0), on_end=lambda _: None)
 
 
-def _layers(cache: Any) -> list[Any]:
+def _filled_layers(cache: Any) -> list[Any]:
     return [layer for layer in cache.layers if layer.is_initialized]
 
 

@@ -17,7 +17,7 @@ from newskills.base.errors import ServerError
 from newskills.models.serving.hf.sequences import Likeliest, TokenSequence
 
 
-def choose(logits: Tensor, sequences: Sequence[TokenSequence]) -> list[int]:
+def choose_tokens(logits: Tensor, sequences: Sequence[TokenSequence]) -> list[int]:
     """Return the next token of each sequence; `logits` is [sequences, vocabulary] in float32.
 
     Appends the token, and its log-probability where one is wanted. Raises ServerError for logits that are no numbers.
@@ -27,7 +27,7 @@ def choose(logits: Tensor, sequences: Sequence[TokenSequence]) -> list[int]:
             "The model computes numbers that are not finite: nothing can be read from them.",
             hint="Another --dtype may help: float32 or bfloat16.",
         )
-    chosen = _penalised(logits, sequences).argmax(-1)
+    chosen = _penalize_repetition(logits, sequences).argmax(-1)
     size = logits.shape[-1]
     for narrows in (False, True):  # apart, since what one draw gives depends on the order of the tokens
         drawing = [
@@ -37,16 +37,16 @@ def choose(logits: Tensor, sequences: Sequence[TokenSequence]) -> list[int]:
         ]
         if drawing:
             picked = [sequences[place] for place in drawing]
-            chosen[drawing] = _draw(_penalised(logits[drawing], picked), picked)
+            chosen[drawing] = _draw_tokens(_penalize_repetition(logits[drawing], picked), picked)
     tokens: list[int] = chosen.tolist()
     for place, (sequence, token) in enumerate(zip(sequences, tokens, strict=True)):
         sequence.generated.append(token)
         if sequence.top is not None:
-            sequence.values += likeliest(logits[place : place + 1], [token], sequence.top)
+            sequence.values += likeliest_tokens(logits[place : place + 1], [token], sequence.top)
     return tokens
 
 
-def likeliest(logits: Tensor, tokens: Sequence[int], count: int) -> list[Likeliest]:
+def likeliest_tokens(logits: Tensor, tokens: Sequence[int], count: int) -> list[Likeliest]:
     """Return the log-probability of each token at its place, with the `count` likeliest there; `logits` is [tokens,
     vocabulary]."""
     logits = logits.float()
@@ -64,7 +64,7 @@ def likeliest(logits: Tensor, tokens: Sequence[int], count: int) -> list[Likelie
     return [Likeliest(value, tuple(zip(row_ids, row_best, strict=True))) for value, row_ids, row_best in rows]
 
 
-def _penalised(logits: Tensor, sequences: Sequence[TokenSequence]) -> Tensor:
+def _penalize_repetition(logits: Tensor, sequences: Sequence[TokenSequence]) -> Tensor:
     """Return the logits with the tokens of the sequence so far made less likely (https://arxiv.org/abs/1909.05858)."""
     if all(sequence.sampling.repetition_penalty == 1 for sequence in sequences):
         return logits
@@ -78,7 +78,7 @@ def _penalised(logits: Tensor, sequences: Sequence[TokenSequence]) -> Tensor:
     return logits
 
 
-def _draw(logits: Tensor, sequences: Sequence[TokenSequence]) -> Tensor:
+def _draw_tokens(logits: Tensor, sequences: Sequence[TokenSequence]) -> Tensor:
     device = logits.device
     settings = [sequence.sampling for sequence in sequences]
 

@@ -11,8 +11,8 @@ import msgspec
 from newskills.base.errors import ConfigError, DataError
 from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
 from newskills.models.kinds import TRANSFORMERS_KEY
-from newskills.models.serving.hf.options import check_adapter, folder_of, parse
-from newskills.models.serving.spec import ServeCommand, ServeSpec, command, start_words
+from newskills.models.serving.hf.options import check_adapter, folder_of, parse_server_options
+from newskills.models.serving.spec import ServeCommand, ServeSpec, serve_command, start_words
 
 PACKAGES = ("torch", "transformers", "accelerate", "peft")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
@@ -26,7 +26,7 @@ def make(spec: ServeSpec) -> ServeCommand:
             "The transformers server runs on one node; leave out --server_nodes, or use vllm or sglang."
         )
     spec = msgspec.structs.replace(spec, host=spec.host or "127.0.0.1")
-    return command(
+    return serve_command(
         spec,
         [
             *start_words(spec, spec.python, "-m", "newskills.models.serving.hf.server"),
@@ -47,7 +47,7 @@ def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
             f"--server_type=transformers needs {', '.join(missing)}, which this environment does not have.",
             hint="Run: pip install 'newskills[transformers]' (without a GPU, install torch from its CPU index first).",
         )
-    options = parse(["--model", spec.model, "--gpus", str(spec.num_gpus), *spec.extra_args])
+    options = parse_server_options(["--model", spec.model, "--gpus", str(spec.num_gpus), *spec.extra_args])
     if options.adapter:
         check_adapter(options.adapter)
     folder = folder_of(spec.model)

@@ -18,8 +18,8 @@ import torch
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import NewskillsError, guard
-from newskills.models.serving.hf.batch import Batch, Forward, check_joining, measure
-from newskills.models.serving.hf.generating import generate
+from newskills.models.serving.hf.batch import Batch, Forward, check_joining, measure_prompts
+from newskills.models.serving.hf.generating import continue_sequences
 from newskills.models.serving.hf.loading import LoadedModel
 from newskills.models.serving.hf.prefixes import PrefixCache
 from newskills.models.serving.hf.sequences import TokenSequence
@@ -238,7 +238,7 @@ class BatchEngine:
             )
 
     def _measure(self, sequences: list[TokenSequence]) -> None:
-        measure(self._forward, sequences, self._kept)
+        measure_prompts(self._forward, sequences, self._kept)
         for sequence in sequences:
             if not self._ended(sequence):
                 sequence.measured = False
@@ -259,7 +259,7 @@ class BatchEngine:
         self._drop_ended()
 
     def _generate(self, sequences: list[TokenSequence]) -> None:
-        generate(self._loaded.model, sequences, self._ended)
+        continue_sequences(self._loaded.model, sequences, self._ended)
 
     def _step(self, batch: Batch) -> None:
         if (batch.width + 1) * len(batch.sequences) * self._token_bytes > self._limits.cache_bytes:

@@ -12,11 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from newskills.models.serving.hf.choosing import choose
+from newskills.models.serving.hf.choosing import choose_tokens
 from newskills.models.serving.hf.sequences import TokenSequence
 
 
-def generate(model: Any, sequences: Sequence[TokenSequence], ended: Callable[[TokenSequence], bool]) -> None:
+def continue_sequences(
+    model: Any, sequences: Sequence[TokenSequence], ended: Callable[[TokenSequence], bool]
+) -> None:
     """Continue the sequences until all of them have `ended`. Those with images must all have some."""
     from transformers import GenerationConfig
 
@@ -38,7 +40,7 @@ def generate(model: Any, sequences: Sequence[TokenSequence], ended: Callable[[To
     def chosen(_: Tensor, scores: Tensor) -> Tensor:
         """Choose for those that run; the others get the first token of the vocabulary, which nobody reads."""
         places = list(running)
-        tokens = choose(scores[places].float(), [running[place] for place in places])
+        tokens = choose_tokens(scores[places].float(), [running[place] for place in places])
         forced = torch.full_like(scores, -torch.inf)
         forced[:, 0] = 0
         forced[places, 0] = -torch.inf

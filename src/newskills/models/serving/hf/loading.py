@@ -48,7 +48,7 @@ class LoadedModel(Struct, kw_only=True):
         return texts
 
 
-def load(options: ServerOptions) -> LoadedModel:
+def load_served_model(options: ServerOptions) -> LoadedModel:
     """Load the model. Raises ConfigError for what does not fit the machine or the options, DataError for files."""
     import transformers
 
@@ -58,8 +58,8 @@ def load(options: ServerOptions) -> LoadedModel:
         "revision": options.revision or "main",
         "trust_remote_code": options.trust_remote_code,
     }
-    config = _guarded(options, "no readable configuration", transformers.AutoConfig.from_pretrained, where)
-    tokenizer = _guarded(
+    config = _load_or_refuse(options, "no readable configuration", transformers.AutoConfig.from_pretrained, where)
+    tokenizer = _load_or_refuse(
         options, "no tokenizer that can be loaded", transformers.AutoTokenizer.from_pretrained, where
     )
     sees = type(config) in transformers.AutoModelForImageTextToText._model_mapping
@@ -71,11 +71,16 @@ def load(options: ServerOptions) -> LoadedModel:
             hint="A model with code of its own needs --server_args=--trust-remote-code.",
         )
     kind = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
-    model, report = _guarded(
+    model, report = _load_or_refuse(
         options,
         "no weights that can be loaded",
         kind.from_pretrained,
-        {**where, **_placement(options, config), "output_loading_info": True, "ignore_mismatched_sizes": True},
+        {
+            **where,
+            **_placement_arguments(options, config),
+            "output_loading_info": True,
+            "ignore_mismatched_sizes": True,
+        },
     )
     if wrong := sorted({*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}):
         raise DataError(
@@ -87,7 +92,9 @@ def load(options: ServerOptions) -> LoadedModel:
         model = _with_adapter(model, options)
     processor = None
     if sees:
-        processor = _guarded(options, "no image processor", transformers.AutoProcessor.from_pretrained, where)
+        processor = _load_or_refuse(
+            options, "no image processor", transformers.AutoProcessor.from_pretrained, where
+        )
     text = config.get_text_config()
     return LoadedModel(
         model=model.eval(),
@@ -95,11 +102,11 @@ def load(options: ServerOptions) -> LoadedModel:
         processor=processor,
         context=options.context or getattr(text, "max_position_embeddings", None) or 1 << 20,
         vocabulary=model.get_input_embeddings().weight.shape[0],
-        ends=_ends(model, tokenizer),
+        ends=_end_tokens(model, tokenizer),
     )
 
 
-def _guarded(options: ServerOptions, what: str, load_part: Any, settings: dict[str, Any]) -> Any:
+def _load_or_refuse(options: ServerOptions, what: str, load_part: Any, settings: dict[str, Any]) -> Any:
     """Load a part of the model. Raises DataError with the first sentence of whatever goes wrong."""
     try:
         return load_part(options.model, **settings)
@@ -110,7 +117,7 @@ def _guarded(options: ServerOptions, what: str, load_part: Any, settings: dict[s
         raise DataError(f"{options.model} has {what}: {lines[0] if lines else type(error).__name__}") from error
 
 
-def _placement(options: ServerOptions, config: Any) -> dict[str, Any]:
+def _placement_arguments(options: ServerOptions, config: Any) -> dict[str, Any]:
     """Return the arguments of `from_pretrained` for dtype, bits and devices. Raises ConfigError for GPUs
     that are not there."""
     on_gpu = options.gpus > 0
@@ -210,7 +217,7 @@ def _made_for(adapter: str) -> str:
     return ""
 
 
-def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
+def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     stated = model.generation_config.eos_token_id if model.generation_config is not None else None
     listed = stated if isinstance(stated, list) else [stated]
     return frozenset(number for number in (*listed, tokenizer.eos_token_id) if number is not None)

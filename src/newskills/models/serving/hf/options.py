@@ -45,7 +45,7 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(f"--server_args of the transformers server: {message}.", hint=f"It has {flags}.")
 
 
-def parser() -> argparse.ArgumentParser:
+def server_parser() -> argparse.ArgumentParser:
     """Make the parser of the server's options."""
     made = _Parser(
         prog="newskills.models.serving.hf.server",
@@ -74,9 +74,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def parse(argv: Sequence[str] | None = None) -> ServerOptions:
+def parse_server_options(argv: Sequence[str] | None = None) -> ServerOptions:
     """Parse the words of the server's command line. Raises ConfigError for what is wrong with them or their values."""
-    values: dict[str, Any] = vars(parser().parse_args(argv))
+    values: dict[str, Any] = vars(server_parser().parse_args(argv))
     options = msgspec.convert(values, ServerOptions)
     if options.quantization != "none" and options.gpus == 0:
         raise ConfigError(

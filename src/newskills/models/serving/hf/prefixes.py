@@ -45,10 +45,13 @@ class PrefixCache:
     def shared(self, sequence: TokenSequence) -> tuple[KeptPrompt | None, int]:
         """Return the kept prompt with the longest common beginning, and how many of its tokens need not be computed
         again: all but the last common one, whose logits are needed."""
-        ids = packed(sequence.all_ids)
+        ids = pack_ids(sequence.all_ids)
         best, longest = None, 1
         for prompt in self._kept.values():
-            if _serves(prompt, sequence) and (length := common(ids, prompt.ids, longest)) > longest:
+            if (
+                _has_all_values(prompt, sequence)
+                and (length := common_token_count(ids, prompt.ids, longest)) > longest
+            ):
                 best, longest = prompt, length
         if best is not None:
             self._kept.move_to_end((best.ids, best.top))
@@ -59,7 +62,7 @@ class PrefixCache:
         size = len(sequence.ids)
         if size - shared < FEWEST_NEW or size > self._most_tokens:
             return
-        ids, top = packed(sequence.ids), sequence.top if sequence.measured else None
+        ids, top = pack_ids(sequence.ids), sequence.top if sequence.measured else None
         if (ids, top) in self._kept:
             return
         copies = [(keys.clone(), values.clone()) for keys, values in layers]
@@ -74,17 +77,17 @@ class PrefixCache:
         self._tokens = 0
 
 
-def _serves(prompt: KeptPrompt, sequence: TokenSequence) -> bool:
+def _has_all_values(prompt: KeptPrompt, sequence: TokenSequence) -> bool:
     """Return whether all is kept of the prompt that the sequence wants."""
     return not sequence.measured or prompt.top == sequence.top
 
 
-def packed(ids: list[int]) -> bytes:
+def pack_ids(ids: list[int]) -> bytes:
     """Return token ids as bytes, which are compared much faster."""
     return array("I", ids).tobytes()
 
 
-def common(ids: bytes, other: bytes, least: int = 0) -> int:
+def common_token_count(ids: bytes, other: bytes, least: int = 0) -> int:
     """Return how many tokens two packed prompts have in common at their beginning; 0 where not more than `least`."""
     begin = (least + 1) * _WIDTH
     if ids[:begin] != other[:begin]:

@@ -40,7 +40,7 @@ def chat_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Enco
         )
     if sees or any(images_of(message) for message in messages):
         return image_prompt(messages, loaded, settings)
-    plain = [{**message, "content": _joined(message.get("content"))} for message in messages]
+    plain = [{**message, "content": _message_text(message.get("content"))} for message in messages]
     try:
         text: str = loaded.tokenizer.apply_chat_template(plain, tokenize=False, **settings)
     except Exception as error:  # a template may raise anything, and says itself what it does not take
@@ -48,7 +48,7 @@ def chat_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Enco
     return EncodedPrompt(ids=loaded.tokenizer.encode(text, add_special_tokens=False))
 
 
-def _joined(content: Any) -> Any:
+def _message_text(content: Any) -> Any:
     """Return the text of a message whose content is a list of parts."""
     if not isinstance(content, list):
         return content
@@ -73,7 +73,7 @@ def image_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Enc
     """
     if loaded.processor is None:
         raise DataError("This model takes no images.")
-    turns = [{**message, "content": _parts(message.get("content"))} for message in messages]
+    turns = [{**message, "content": _content_parts(message.get("content"))} for message in messages]
     try:
         made = loaded.processor.apply_chat_template(
             turns, tokenize=True, return_dict=True, return_tensors="pt", **settings
@@ -89,18 +89,18 @@ def image_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Enc
     return EncodedPrompt(ids=made["input_ids"][0].tolist(), inputs=inputs)
 
 
-def _parts(content: Any) -> list[Row]:
+def _content_parts(content: Any) -> list[Row]:
     if isinstance(content, str) or content is None:
         return [{"type": "text", "text": content or ""}]
     return [
-        {"type": "image", "image": _opened(part)}
+        {"type": "image", "image": _open_image(part)}
         if isinstance(part, dict) and part.get("type") == "image_url"
-        else {"type": "text", "text": _joined([part])}
+        else {"type": "text", "text": _message_text([part])}
         for part in content
     ]
 
 
-def _opened(part: Row) -> Any:
+def _open_image(part: Row) -> Any:
     from PIL import Image, UnidentifiedImageError
 
     url = image_url_of(part)

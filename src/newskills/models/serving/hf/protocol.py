@@ -218,7 +218,7 @@ def prompt_of(body: CompletionBody, loaded: LoadedModel) -> EncodedPrompt:
     return EncodedPrompt(ids=loaded.tokenizer.encode(text, add_special_tokens=body.add_special_tokens), text=text)
 
 
-def decode(body: bytes, kind: type[Any]) -> Any:
+def decode_request(body: bytes, kind: type[Any]) -> Any:
     """Decode a body. Raises DataError for what is no such JSON, with the key that is wrong."""
     try:
         return msgspec.json.decode(body, type=kind)

@@ -32,14 +32,19 @@ from newskills.base.http.stopping import stop_signals
 from newskills.models.kinds import TRANSFORMERS_KEY
 from newskills.models.serving.cpus import usable_cores
 from newskills.models.serving.hf.engine import BatchEngine, EngineLimits, MemoryExhaustedError
-from newskills.models.serving.hf.loading import LoadedModel, load
-from newskills.models.serving.hf.options import DEFAULT_BATCH, DEFAULT_BATCH_ON_GPU, ServerOptions, parse
+from newskills.models.serving.hf.loading import LoadedModel, load_served_model
+from newskills.models.serving.hf.options import (
+    DEFAULT_BATCH,
+    DEFAULT_BATCH_ON_GPU,
+    ServerOptions,
+    parse_server_options,
+)
 from newskills.models.serving.hf.prompts import EncodedPrompt, chat_prompt
 from newskills.models.serving.hf.protocol import (
     CompletionBody,
     DetokenizeBody,
     TokenizeBody,
-    decode,
+    decode_request,
     prompt_of,
     reply_of,
     sequence_of,
@@ -87,7 +92,7 @@ class ModelServer:
             return error_response(500, str(error))
 
     async def _complete(self, request: HttpRequest) -> Response:
-        body: CompletionBody = decode(request.body, CompletionBody)
+        body: CompletionBody = decode_request(request.body, CompletionBody)
         if (body.messages is None) == request.path.endswith("/chat/completions"):
             raise DataError(f"{request.path} takes {'a prompt' if body.messages else 'messages'}.")
         prompt = await asyncio.to_thread(prompt_of, body, self._loaded)
@@ -116,7 +121,7 @@ class ModelServer:
         return sequence
 
     async def _tokenize(self, request: HttpRequest) -> Response:
-        body: TokenizeBody = decode(request.body, TokenizeBody)
+        body: TokenizeBody = decode_request(request.body, TokenizeBody)
         ids = await asyncio.to_thread(self._ids, body)
         return json_response({"tokens": ids, "count": len(ids), "max_model_len": self._loaded.context})
 
@@ -130,7 +135,7 @@ class ModelServer:
         return chat_prompt(body.messages, self._loaded, {**settings, "tools": body.tools}).ids
 
     async def _detokenize(self, request: HttpRequest) -> Response:
-        body: DetokenizeBody = decode(request.body, DetokenizeBody)
+        body: DetokenizeBody = decode_request(request.body, DetokenizeBody)
         return json_response({"prompt": self._loaded.decode(body.tokens)})
 
 
@@ -147,20 +152,20 @@ def limits_of(options: ServerOptions, loaded: LoadedModel) -> EngineLimits:
     return EngineLimits(options.batch or usual, max(tokens, 1), int(free * SHARE_OF_MEMORY))
 
 
-async def run(options: ServerOptions) -> None:
+async def serve_model(options: ServerOptions) -> None:
     """Serve until SIGTERM or SIGINT. Raises NewskillsError."""
-    loaded = load(options)
+    loaded = load_served_model(options)
     name = options.alias or options.model
     engine = BatchEngine(loaded, limits_of(options, loaded), print_line)
     server = ModelServer(loaded, engine, name, os.environ.get(TRANSFORMERS_KEY, "").strip())
     listening = await serve(server.answer, options.host, options.port, limits=ServerLimits(body=BODY_BYTES))
     stop, _ = stop_signals()
-    print_line(f"serving {options.model} as {name} at {listening.url} on {_devices(options)}")
+    print_line(f"serving {options.model} as {name} at {listening.url} on {_describe_devices(options)}")
     await stop.wait()
     os._exit(0)  # whoever stops the server waits for nothing that it computes
 
 
-def _devices(options: ServerOptions) -> str:
+def _describe_devices(options: ServerOptions) -> str:
     if options.gpus:
         return f"{options.gpus} GPUs"
     return f"the CPU with {torch.get_num_threads()} threads"
@@ -171,8 +176,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(usable_cores())
     try:
-        options = parse(argv)
-        aio.run(lambda: run(options))
+        options = parse_server_options(argv)
+        aio.run(lambda: serve_model(options))
     except NewskillsError as error:
         print_line(str(error))
         return error.exit_code

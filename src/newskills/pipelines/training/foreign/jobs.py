@@ -33,15 +33,15 @@ from newskills.launch.scripts.script import (
 )
 from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.arguments import read_json
-from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import ClusterPaths, hardware, paths_of
+from newskills.pipelines.notices import print_note
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware_of, paths_of
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env, sandbox_mounts
 from newskills.pipelines.training.foreign.options import RayOptions, RewardServices, TrainingOptions
 from newskills.prompts.official.table import official_folders
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.run.training.examples import context_of
 from newskills.train.pipelines.common import LOGS, TrainerRun, Wandb
-from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine, glance
+from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine_file, examine_first_line
 from newskills.train.shape import ModelShape, model_shape
 from newskills_sandbox.variables import HOST_VARIABLE, PORT_VARIABLE
 
@@ -93,19 +93,23 @@ class InsideScript(JobScript):
             words = (*start, *words)
         env: dict[str, Word] = {**self.env, **sandbox_env(self.sandbox, context), **self._judges(context)}
         keys = dict.fromkeys(name for server in self.judges for name in server_secrets(server, context))
-        secrets = (*keys, *(sandbox_secrets(context) if self.sandbox is not None else ()))
+        secrets = (*keys, *sandbox_secrets(self.sandbox, context))
         return self._script(
             words, context, env=env, secrets=secrets, all_nodes=self.nodes > 1 or self.span_group_nodes
         )
 
     def _judges(self, context: Context) -> dict[str, Word]:
         judges: dict[str, Word] = {}
-        for number, server in enumerate(self.judges):
-            judges[f"{JUDGE_ADDRESS}_{number}" if number else JUDGE_ADDRESS] = context.ref(server)
+        variable = JUDGE_ADDRESS
+        for number, server in enumerate(self.judges, 1):
+            judges[variable] = context.ref(server)
+            variable = f"{JUDGE_ADDRESS}_{number}"
         if self.judge_address is not None:
             judges[JUDGE_ADDRESS] = self.judge_address
         if self.judge_model is not None:
-            judges[JUDGE_MODEL] = self.judges[0].name if self.judges else self.judge_model
+            judges[JUDGE_MODEL] = self.judge_model
+            if self.judges:
+                judges[JUDGE_MODEL] = self.judges[0].name
         return judges
 
 
@@ -117,7 +121,9 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
     name: str
 
     @classmethod
-    def on(cls, cluster: ClusterConfig, options: TrainingOptions, container: str, name: str) -> TrainingPlacement:
+    def for_cluster(
+        cls, cluster: ClusterConfig, options: TrainingOptions, container: str, name: str
+    ) -> TrainingPlacement:
         """Return the placement on `cluster`; `container` and `name` are used where the options name no others."""
         paths = paths_of(cluster, options.container or container, options)
         return cls(options=options, paths=paths, name=options.expname or name)
@@ -130,17 +136,15 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         """Return the output folder as the jobs see it. Raises ConfigError where there is no place for it."""
         if self.options.output_dir is not None:
             return self.paths.path_in_job(self.options.output_dir, "--output_dir").rstrip("/")
-        for place in (
-            os.path.abspath("results"),
-            f"{self.cluster.job_dir}/results" if self.cluster.job_dir else "",
-        ):
+        job_dir = self.cluster.job_dir
+        for place in (os.path.abspath("results"), job_dir and f"{job_dir}/results"):
             if self.cluster.ssh_tunnel is not None and not place.startswith(f"{self.cluster.job_dir}/"):
                 continue
             try:
-                chosen = f"{self.paths.moved(place, '--output_dir')}/{self.name}"
+                chosen = f"{self.paths.client_path(place, '--output_dir')}/{self.name}"
             except ConfigError:
                 continue
-            notice(f"no --output_dir: writing to {chosen}")
+            print_note(f"no --output_dir: writing to {chosen}")
             return chosen
         raise ConfigError(
             f"No output folder is given, and no mount of cluster '{self.cluster.name}' contains the default "
@@ -148,9 +152,9 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             hint="Give --output_dir, as the containers see it.",
         )
 
-    def run(self, model: str) -> TrainerRun:
+    def trainer_run(self, model: str) -> TrainerRun:
         """Return what the trainer is told. Raises ConfigError."""
-        gpus, limit = self._machine()
+        gpus, limit = self._node_limits()
         return TrainerRun(
             name=self.name,
             model=model,
@@ -158,7 +162,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             nodes=self.options.num_nodes,
             gpus=gpus,
             limit=limit,
-            wandb=self._wandb(),
+            wandb=self._wandb_settings(),
         )
 
     def model(self, name: str) -> str:
@@ -167,12 +171,12 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             return os.path.normpath(name)
         local = os.path.expanduser(name)
         if self.cluster.ssh_tunnel is None and os.path.isdir(local):
-            return self.paths.moved(local, "--model")
+            return self.paths.client_path(local, "--model")
         if name.startswith((".", "~")):
             raise ConfigError(f"--model={name}: there is no such folder here.")
         return name
 
-    def length(self, wanted: int | None, model: str, usual: int) -> int:
+    def sequence_length(self, wanted: int | None, model: str, usual: int) -> int:
         """Return the tokens of a sequence: what is `wanted`, else `usual` or what `model` can see, with a note.
 
         Raises ConfigError for more than the model can see.
@@ -181,7 +185,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         window = context_of(folder) if folder is not None else None
         if wanted is None:
             chosen = min(usual, window or usual)
-            notice(f"no --max_length: {chosen} tokens for prompt and answer")
+            print_note(f"no --max_length: {chosen} tokens for prompt and answer")
             return chosen
         if window is not None and wanted > window:
             raise ConfigError(f"--max_length={wanted}: the context of {model} is {window} tokens.")
@@ -197,21 +201,21 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         ConfigError."""
         if data_format is not None and data_format not in forms:
             raise ConfigError(f"--data_format={data_format}: expected {' or '.join(forms)}.")
-        here = self.paths.here(data_path)
+        here = self.paths.local_path(data_path)
         try:
             if here is not None:
-                return examine(here, forms)
+                return examine_file(here, forms)
             if self.cluster.ssh_tunnel is not None and (line := self._first_line(data_path)):
-                return glance(line, data_path, forms)
+                return examine_first_line(line, data_path, forms)
         except FormatError as error:
             raise DataError(f"{error}") from error
         if not self.options.run_after and self.cluster.ssh_tunnel is None:
             raise DataError(
-                f"There is no {self.paths.host(data_path)}.",
+                f"There is no {self.paths.host_path(data_path)}.",
                 hint="If another experiment writes it: --run_after=NAME.",
             )
         if data_format is None:
-            notice(
+            print_note(
                 f"{data_path} is not visible from here: assuming format {forms[-1]} (--data_format); the job "
                 "checks it first"
             )
@@ -220,7 +224,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
     def _first_line(self, data_path: str) -> bytes:
         """Read the first line of a file of the cluster's; empty where the file does not exist, or its first line
         is very long."""
-        path = self.paths.host(data_path)
+        path = self.paths.host_path(data_path)
         ran = shell_of(self.cluster, os.environ).run(["head", "-c", str(FIRST_BYTES), "--", path])
         line, end, _ = ran.out.partition("\n")
         if ran.code == 0 and (end or len(ran.out) < FIRST_BYTES // 4):
@@ -234,28 +238,28 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         """Return the folder of the logs as the scheduler knows it; None where the user has named one."""
         if self.options.log_dir:
             return None
-        return self.paths.host(f"{output_dir}/{LOGS}")
+        return self.paths.host_path(f"{output_dir}/{LOGS}")
 
     def group(self, command: Command, logs: str | None, **needs: Any) -> CommandGroup:
         if self.options.exclusive is not None:
             options = self.options
         else:
             options = replace(self.options, exclusive=True)
-        return CommandGroup([command], hardware=hardware(options, **needs), name=MAIN, log_dir=logs)
+        return CommandGroup([command], hardware=hardware_of(options, **needs), name=MAIN, log_dir=logs)
 
-    def _wandb(self) -> Wandb | None:
+    def _wandb_settings(self) -> Wandb | None:
         options = self.options
         if options.disable_wandb:
             return None
         names = {entry.partition("=")[0] for entry in self.cluster.env_vars}
         if "WANDB_API_KEY" not in os.environ and "WANDB_API_KEY" not in names:
-            notice("no WANDB_API_KEY: this run is not logged to Weights & Biases")
+            print_note("no WANDB_API_KEY: this run is not logged to Weights & Biases")
             return None
         wandb = Wandb(project=options.wandb_project, name=self.name, group=options.wandb_group)
         wandb.check()
         return wandb
 
-    def _machine(self) -> tuple[int, int | None]:
+    def _node_limits(self) -> tuple[int, int | None]:
         """Return (GPUs per node, the seconds that a job may take)."""
         partition = self.options.partition or self.cluster.partition
         if self.cluster.properties.this_machine:
@@ -264,16 +268,21 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
                 raise ConfigError("No GPU is visible here: give --num_gpus, or a --cluster that has GPUs.")
             return here, None
         time_option = read_json(self.options.sbatch_kwargs, "--sbatch_kwargs").get("time")
-        time_limit = str(time_option) if time_option else self.cluster.timeouts.get(partition or "")
+        time_limit = self.cluster.timeouts.get(partition or "")
+        if time_option:
+            time_limit = str(time_option)
         gpus = self.options.num_gpus
-        size = NodeSize() if gpus and time_limit else node_size(self.cluster, partition, os.environ)
+        size = NodeSize()
+        if not gpus or not time_limit:
+            size = node_size(self.cluster, partition, os.environ)
         if gpus is None:
             gpus = size.gpus or USUAL_GPUS
-            notice(f"no --num_gpus: {gpus} per node" + ("" if size.gpus else " (the cluster did not report it)"))
+            remark = "" if size.gpus else " (the cluster did not report it)"
+            print_note(f"no --num_gpus: {gpus} per node{remark}")
         if time_limit:
             return gpus, seconds_of(time_limit)
         usual = seconds_of(self.cluster.default_timeout)
-        return gpus, min(usual, size.limit) if size.limit else usual
+        return gpus, min(usual, size.limit or usual)
 
 
 def shape_here(model: str, paths: ClusterPaths) -> ModelShape | None:
@@ -285,15 +294,24 @@ def shape_here(model: str, paths: ClusterPaths) -> ModelShape | None:
     return model_shape(folder)
 
 
+def form_of(data_file: DataFileFacts | None, forms: tuple[str, ...], data_format: str | None) -> str:
+    """Return the form of rows: the one that was asked for, else that of the file, else the last of `forms`."""
+    if data_format:
+        return data_format
+    if data_file is not None:
+        return data_file.form
+    return forms[-1]
+
+
 def _folder_here(model: str, paths: ClusterPaths) -> Path | None:
     """Return the folder of a model, which has a config.json, where this machine sees it."""
-    folder = paths.here(model) if model.startswith("/") else None
+    folder = paths.local_path(model) if model.startswith("/") else None
     if folder is not None and os.path.isfile(f"{folder}/config.json"):
         return Path(folder)
     return None
 
 
-def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> int | None:
+def key_as_number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> int | None:
     """Return the number that a trainer's own key is set to, else `usual`. Raises ConfigError."""
     value = overrides.get(key)
     if value is None:
@@ -317,16 +335,19 @@ def backend_of(options: RayOptions, model: str, paths: ClusterPaths) -> Literal[
     """Return the backend that was asked for, else one by the size of the model, which is reported."""
     if options.backend is not None:
         return options.backend
-    size = _parameters(model, paths)
+    size = _estimate_parameters(model, paths)
     chosen: Literal["fsdp", "megatron"] = "megatron" if size >= MANY_PARAMETERS else "fsdp"
-    notice(f"no --backend: {chosen}" + (f" (about {size / 1e9:.3g} billion parameters)" if size else ""))
+    remark = ""
+    if size:
+        remark = f" (about {size / 1e9:.3g} billion parameters)"
+    print_note(f"no --backend: {chosen}{remark}")
     return chosen
 
 
-def _parameters(model: str, paths: ClusterPaths) -> float:
+def _estimate_parameters(model: str, paths: ClusterPaths) -> float:
     """Estimate the number of parameters by the files of the folder (two bytes each), else by the name; 0 if
     unknown."""
-    folder = paths.here(model)
+    folder = paths.local_path(model)
     if folder is not None and os.path.isdir(folder):
         files = [entry for entry in os.scandir(folder) if entry.name.endswith(".safetensors")]
         if files:
@@ -382,7 +403,7 @@ def with_others(
     for number, server in enumerate(script.judges):
         name = f"judge-{number}"
         container = options.server_container or server.server_type
-        needed = hardware(placement, gpus=server.num_gpus, nodes=server.num_nodes)
+        needed = hardware_of(placement, gpus=server.num_gpus, nodes=server.num_nodes)
         command = Command(server, container=container, name=name)
         groups.append(CommandGroup([command], hardware=needed, name=name, log_dir=group.log_dir))
     return groups
@@ -402,7 +423,7 @@ def one_blank(prompt_config: str) -> str:
     return texts[0].replace("{", "{{").replace("}", "}}").replace(mark, "{}")
 
 
-def torchrun(own: str, nodes: int, gpus: int) -> list[Word]:
+def torchrun_words(own: str, nodes: int, gpus: int) -> list[Word]:
     """Return words of torchrun: one process for each GPU of each node; they meet at the first one."""
     return [
         "-m",

@@ -12,8 +12,8 @@ from newskills.launch.declarative import Command
 from newskills.pipelines.submission.groups import MAIN
 from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.training.foreign.jobs import InsideScript, TrainingPlacement, torchrun
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
+from newskills.pipelines.training.foreign.jobs import InsideScript, TrainingPlacement, torchrun_words
 from newskills.pipelines.training.foreign.options import MegatronLmOptions
 from newskills.train.pipelines import megatron_lm
 from newskills.train.pipelines.inside import PYTHON
@@ -27,13 +27,13 @@ def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> Prepar
     """Prepare the training. Raises ConfigError."""
     options = planned_options(parsed)
     megatron_lm.check_entrypoint(options.entrypoint)
-    placement = TrainingPlacement.on(cluster, options, CONTAINER, NAME)
-    trained = placement.run(placement.paths.path_in_job(options.megatron_model, "--megatron_model"))
+    placement = TrainingPlacement.for_cluster(cluster, options, CONTAINER, NAME)
+    trained = placement.trainer_run(placement.paths.path_in_job(options.megatron_model, "--megatron_model"))
     data = placement.paths.path_in_job(options.per_split_data_path, "--per_split_data_path")
     training = megatron_lm.MegatronLm(run=trained, tokenizer=placement.model(options.tokenizer_model), data=data)
     root = options.megatron_path or os.environ.get(VARIABLE) or megatron_lm.ROOT
     extra = megatron_lm.extra_arguments(options.arguments, parsed.overrides)
-    words: list[Word] = [PYTHON, *torchrun(MAIN, trained.nodes, trained.gpus)]
+    words: list[Word] = [PYTHON, *torchrun_words(MAIN, trained.nodes, trained.gpus)]
     script = InsideScript(
         [*words, options.entrypoint, *training.arguments(), *extra],
         options=[f"--folder={trained.checkpoints}", f"--project={root}", f"--stopped={megatron_lm.STOPPED}"],
@@ -49,7 +49,7 @@ def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> Prepar
     outputs = [trained.output_dir, trained.model, data]
     plan.add(NAME, [group], outputs=tuple(outputs), makes=(trained.output_dir,), copies=options.dependent_jobs)
     shown = {"writes": trained.output_dir, "program": f"{root}/{options.entrypoint}", "data": data}
-    return prepared(placement.name, plan, cluster, options, shown)
+    return prepare_submission(placement.name, plan, cluster, options, shown)
 
 
-run, result = job_functions(prepare)
+run, train_with_megatron_lm = job_functions(prepare)

@@ -16,11 +16,11 @@ from newskills.base.records import Row
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup, JobDict
-from newskills.pipelines.notices import notice
+from newskills.pipelines.notices import print_note
 from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills.pipelines.training.average_script import AverageScript
 from newskills.pipelines.training.foreign.jobs import (
     HARVEST,
@@ -28,8 +28,9 @@ from newskills.pipelines.training.foreign.jobs import (
     TrainingPlacement,
     backend_of,
     check_lora,
+    form_of,
     judges_of,
-    number,
+    key_as_number,
     one_blank,
     sandbox_of,
     shape_here,
@@ -61,21 +62,25 @@ class Harvest(Struct, frozen=True, kw_only=True):
     remove: bool = False
     positions: int | None = None
 
-    def script(self) -> InsideScript:
-        steps = [str(step) for step in self.average] or [self.step]
-        target = f"{self.run.output_dir}/{STEPS}/step_{{step}}" if self.average else self.target
+    def harvest_script(self) -> InsideScript:
+        steps, target = [self.step], self.target
+        if self.average:
+            steps = [str(step) for step in self.average]
+            target = f"{self.run.output_dir}/{STEPS}/step_{{step}}"
         options = [
             f"--checkpoints={self.run.checkpoints}",
             *(f"--step={step}" for step in steps),
             f"--target={target}",
             f"--model={self.run.model}",
             f"--project={self.root}",
-            *(() if self.positions is None else (f"--max-position-embeddings={self.positions}",)),
-            *((f"--plain={nemo_rl.WEIGHTS}",) if self.backend == "fsdp" else ()),
         ]
-        return InsideScript(nemo_rl.converter(self.backend, self.root), module=HARVEST, options=options)
+        if self.positions is not None:
+            options.append(f"--max-position-embeddings={self.positions}")
+        if self.backend == "fsdp":
+            options.append(f"--plain={nemo_rl.WEIGHTS}")
+        return InsideScript(nemo_rl.converter_words(self.backend, self.root), module=HARVEST, options=options)
 
-    def averaging(self) -> AverageScript:
+    def averaging_script(self) -> AverageScript:
         folders = [f"{self.run.output_dir}/{STEPS}/step_{step}" for step in self.average]
         if self.remove:
             removed = [f"{self.run.checkpoints}/step_{step}" for step in self.average]
@@ -88,7 +93,7 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare the training, the conversion, and the average. Raises ConfigError, DataError."""
     options: NemoRlOptions = planned_options(parsed)
     judged = isinstance(options, GrpoOptions)
-    placement = TrainingPlacement.on(cluster, options, CONTAINER, "grpo" if judged else "sft")
+    placement = TrainingPlacement.for_cluster(cluster, options, CONTAINER, "grpo" if judged else "sft")
     model = placement.model(options.model)
     backend = backend_of(options, model, placement.paths)
     check_lora(options, backend)
@@ -96,28 +101,28 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
         raise ConfigError(
             f"--lora_rank merges the pairs into the model, but {model} is a name.", hint="Give its folder."
         )
-    trained = placement.run(model)
-    harvest = _harvest(options, trained, backend, placement)
+    trained = placement.trainer_run(model)
+    harvest = _make_harvest(options, trained, backend, placement)
     plan = Plan()
     needs: list[JobDict] = []
     shown: dict[str, object] = {"writes": trained.output_dir, "model": harvest.target, "backend": backend}
     if not options.run_conversion_only:
-        training = _training(parsed, trained, backend, placement)
+        training = _make_training(parsed, trained, backend, placement)
         shown |= {"program": training.program, "training data": training.training_data, "form": training.form}
         needs.append(_add_training(plan, training, parsed, placement))
         shown["tokens of a sequence"] = training.length
-        if (memory := _memory(parsed, training, placement)) is not None:
+        if (memory := _describe_memory(parsed, training, placement)) is not None:
             shown["memory"] = memory
         if training.graded:
             shown["reward"] = "the math grader"
     _add_harvest(plan, harvest, needs, placement, pairs=options.lora_rank is not None)
-    return prepared(placement.name, plan, cluster, options, shown)
+    return prepare_submission(placement.name, plan, cluster, options, shown)
 
 
-run, result = job_functions(prepare)
+run, train_with_nemo_rl = job_functions(prepare)
 
 
-def _harvest(
+def _make_harvest(
     options: NemoRlOptions, trained: TrainerRun, backend: nemo_rl.Backend, placement: TrainingPlacement
 ) -> Harvest:
     average = steps_of(options.average_steps, "--average_steps")
@@ -134,7 +139,7 @@ def _harvest(
     if step != "last" and not (step.isascii() and step.isdigit()):
         raise ConfigError(f"--conversion_step={step}: expected last or the number of a step.")
     target = placement.data(options.final_hf_path, "--final_hf_path") or f"{trained.output_dir}/{FINAL}"
-    if average and placement.paths.here(target) is not None:
+    if average and placement.paths.local_path(target) is not None:
         raise ConfigError(
             f"{target} already exists, so the average cannot be written there.",
             hint="Give another --final_hf_path, or remove it.",
@@ -151,30 +156,38 @@ def _harvest(
     )
 
 
-def _training(
+def _make_training(
     parsed: Parsed[Any], trained: TrainerRun, backend: nemo_rl.Backend, placement: TrainingPlacement
 ) -> nemo_rl.NemoRl:
     options: NemoRlOptions = parsed.options
     data = placement.data(options.training_data, "--training_data")
     if data is None:
         raise ConfigError("No training data is given. Give --training_data (JSONL).")
-    forms = GRPO if isinstance(options, GrpoOptions) else SFT
+    if isinstance(options, GrpoOptions):
+        forms, loss, entropy = GRPO, options.loss, options.entropy_bonus
+    else:
+        forms, loss, entropy = SFT, None, 0.0
     data_file = placement.data_facts(data, forms, options.data_format)
-    form = options.data_format or (data_file.form if data_file is not None else forms[-1])
+    form = form_of(data_file, forms, options.data_format)
     if data_file is not None and data_file.both and form == "messages":
-        notice(
+        print_note(
             "the rows have both messages and input, output: messages is used, with the tokenizer's chat template"
         )
     validation = placement.data(options.validation_data, "--validation_data")
     if validation is not None:
         placement.data_facts(validation, (form,), form)
-    algorithm: nemo_rl.Algorithm = "sft" if forms is SFT else "gym" if form == "gym" else "grpo"
-    length = number(parsed.overrides, "policy.max_total_sequence_length")
+    algorithm: nemo_rl.Algorithm = "grpo"
+    steps = None
+    if forms is SFT:
+        algorithm, steps = "sft", _known_steps(parsed, data_file)
+    elif form == "gym":
+        algorithm = "gym"
+    length = key_as_number(parsed.overrides, "policy.max_total_sequence_length")
     return nemo_rl.NemoRl(
         run=trained,
-        length=length or placement.length(options.max_length, trained.model, nemo_rl.LENGTH),
-        steps=_steps(parsed, data_file) if algorithm == "sft" else None,
-        rate=_rate(parsed, backend),
+        length=length or placement.sequence_length(options.max_length, trained.model, nemo_rl.LENGTH),
+        steps=steps,
+        rate=_learning_rate(parsed, backend),
         algorithm=algorithm,
         backend=backend,
         training_data=data,
@@ -183,18 +196,18 @@ def _training(
         tools=data_file is not None and data_file.tools and form == "messages",
         root=options.nemo_rl_path,
         parent=placement.data(options.config, "--config"),
-        loss=options.loss if isinstance(options, GrpoOptions) else None,
-        entropy=options.entropy_bonus if isinstance(options, GrpoOptions) else 0.0,
+        loss=loss,
+        entropy=entropy,
         lora_rank=options.lora_rank,
     )
 
 
-def _memory(parsed: Parsed[Any], training: nemo_rl.NemoRl, placement: TrainingPlacement) -> str | None:
+def _describe_memory(parsed: Parsed[Any], training: nemo_rl.NemoRl, placement: TrainingPlacement) -> str | None:
     """Return what each GPU needs; None where the model's sizes are not known here, or another backend divides it."""
     shape = shape_here(training.run.model, placement.paths)
     if shape is None or training.backend != "fsdp":
         return None
-    micro = number(parsed.overrides, "policy.train_micro_batch_size", training.micro_batch_size) or 1
+    micro = key_as_number(parsed.overrides, "policy.train_micro_batch_size", training.micro_batch_size) or 1
     step = ClusterStep(
         devices=training.run.gpus * training.run.nodes,
         tokens=micro * training.length,
@@ -206,25 +219,25 @@ def _memory(parsed: Parsed[Any], training: nemo_rl.NemoRl, placement: TrainingPl
     return memory_line(shape, step)
 
 
-def _steps(parsed: Parsed[Any], data_file: DataFileFacts | None) -> int | None:
+def _known_steps(parsed: Parsed[Any], data_file: DataFileFacts | None) -> int | None:
     """Return the updates of a fine-tuning, as far as they are known: from a number of steps, or of epochs of known
     data; None: unknown."""
-    steps = number(parsed.overrides, "sft.max_num_steps")
-    epochs = number(parsed.overrides, "sft.max_num_epochs")
-    batch = number(
+    steps = key_as_number(parsed.overrides, "sft.max_num_steps")
+    epochs = key_as_number(parsed.overrides, "sft.max_num_epochs")
+    batch = key_as_number(
         parsed.overrides, "policy.train_global_batch_size", None if parsed.options.config else nemo_rl.SFT_BATCH
     )
     if epochs and batch and data_file is not None and data_file.rows >= 0:
         steps = min(steps or nemo_rl.FOREVER, max(1, epochs * (data_file.rows // batch)))
     if steps is None:
-        notice(
+        print_note(
             "the number of steps is not known, so the learning rate stays constant; ++sft.max_num_steps=N or "
             "++sft.max_num_epochs=N lets it decay to its end"
         )
     return steps
 
 
-def _rate(parsed: Parsed[Any], backend: nemo_rl.Backend) -> float:
+def _learning_rate(parsed: Parsed[Any], backend: nemo_rl.Backend) -> float:
     key = "policy.megatron_cfg.optimizer.lr" if backend == "megatron" else "policy.optimizer.kwargs.lr"
     value = parsed.overrides.get(key)
     try:
@@ -241,26 +254,24 @@ def _add_training(
     options: NemoRlOptions = parsed.options
     trained = training.run
     words: list[Word] = [*training.words(), Ref(MAIN, "folder", after=f"/{YAML}")]
-    files = {YAML: _yaml(training.config())}
+    files = {YAML: _yaml_text(training.config())}
     if training.algorithm == "grpo" and isinstance(options, GrpoOptions):
         words.append(Ref(MAIN, "folder", "++data.default.prompt_file=", f"/{PROMPT}"))
         files[PROMPT] = one_blank(options.prompt_config)
     words += [f"++{key}={value}" for key, value in parsed.overrides.items()]
     checked = [path for path in (training.training_data, training.validation_data) if path is not None]
     services = reward_services(options)
+    inside = [f"--check={check_option((training.form,), path)}" for path in checked]
+    inside += [f"--project={training.root}", f"--folder={trained.checkpoints}", f"--stopped={nemo_rl.STOPPED}"]
+    if training.graded:
+        inside.append(f"--needs={nemo_rl.NEEDS}")
     script = InsideScript(
         words,
-        options=[
-            *(f"--check={check_option((training.form,), path)}" for path in checked),
-            f"--project={training.root}",
-            f"--folder={trained.checkpoints}",
-            f"--stopped={nemo_rl.STOPPED}",
-            *((f"--needs={nemo_rl.NEEDS}",) if training.graded else ()),
-        ],
+        options=inside,
         nodes=trained.nodes,
         ray=nemo_rl.RAY_RESOURCES,
         template=options.ray_template,
-        env=_profiled(options),
+        env=_profiling_variables(options),
         judges=judges_of(services),
         judge_address=services.server_address,
         judge_model=services.server_model,
@@ -271,13 +282,15 @@ def _add_training(
     command = Command(script, container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
     groups = with_others(group, script, services, options)
-    outputs = [trained.output_dir, *checked, *([trained.model] if trained.model.startswith("/") else [])]
+    outputs = [trained.output_dir, *checked]
+    if trained.model.startswith("/"):
+        outputs.append(trained.model)
     name = "sft" if training.algorithm == "sft" else "grpo"
     made = (trained.output_dir,)
     return plan.add(name, groups, files=files, outputs=tuple(outputs), makes=made, copies=options.dependent_jobs)
 
 
-def _profiled(options: NemoRlOptions) -> dict[str, Word]:
+def _profiling_variables(options: NemoRlOptions) -> dict[str, Word]:
     if options.profile_step_range is None:
         return {}
     steps = step_range(options.profile_step_range)
@@ -292,17 +305,17 @@ def _add_harvest(
     if pairs:
         harvest = replace(harvest, target=f"{harvest.run.output_dir}/{LORA}")
     outputs = (harvest.run.output_dir, harvest.target)
-    command = Command(harvest.script(), container=placement.container(CONTAINER), name=MAIN)
+    command = Command(harvest.harvest_script(), container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, logs, gpus=harvest.run.gpus)
     converted = plan.add("convert", [group], needs, outputs=outputs, makes=(harvest.target,))
     if pairs:
         add_merge(plan, harvest.run.model, harvest.target, target, converted, harvest.run, placement)
     if not harvest.average:
         return
-    averaging = Command(harvest.averaging(), container=main_container(placement.options), name=MAIN)
+    averaging = Command(harvest.averaging_script(), container=main_container(placement.options), name=MAIN)
     group = CommandGroup([averaging], hardware=placement.group(averaging, None).hardware, name=MAIN, log_dir=logs)
     plan.add("average", [group], [converted], outputs=outputs, makes=(f"{harvest.target} (average)",))
 
 
-def _yaml(config: Row) -> str:
+def _yaml_text(config: Row) -> str:
     return yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110)

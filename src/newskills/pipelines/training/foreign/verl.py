@@ -11,15 +11,16 @@ from newskills.launch.declarative import Command, JobDict
 from newskills.pipelines.submission.groups import MAIN
 from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills.pipelines.training.foreign.jobs import (
     HARVEST,
     InsideScript,
     TrainingPlacement,
     backend_of,
     check_lora,
+    form_of,
     judges_of,
-    number,
+    key_as_number,
     one_blank,
     sandbox_of,
     shape_here,
@@ -40,35 +41,35 @@ PROMPT = "prompt.txt"
 def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare the training and the conversion. Raises ConfigError, DataError."""
     options = planned_options(parsed)
-    placement = TrainingPlacement.on(cluster, options, CONTAINER, "ppo")
+    placement = TrainingPlacement.for_cluster(cluster, options, CONTAINER, "ppo")
     model = placement.model(options.model)
     backend = backend_of(options, model, placement.paths)
     check_lora(options, backend)
-    trained = placement.run(model)
+    trained = placement.trainer_run(model)
     plan = Plan()
-    training, script = _training(parsed, trained, backend, placement)
-    job = _add(plan, training, script, options, placement)
+    training, script = _make_training(parsed, trained, backend, placement)
+    job = _add_training(plan, training, script, options, placement)
     shown = {"writes": trained.output_dir, "backend": backend, "training data": options.prompt_data}
-    if (memory := _memory(parsed, training, placement)) is not None:
+    if (memory := _describe_memory(parsed, training, placement)) is not None:
         shown["memory"] = memory
     if options.convert_last_ckpt_to_hf:
         target = placement.data(options.final_ckpt_path, "--final_ckpt_path") or f"{trained.output_dir}/{FINAL}"
         _add_harvest(plan, trained, backend, target, job, placement, pairs=options.lora_rank is not None)
         shown["model"] = target
     shown["reward"] = "the math grader" if training.graded else "verl's own, chosen by data_source"
-    return prepared(placement.name, plan, cluster, options, shown)
+    return prepare_submission(placement.name, plan, cluster, options, shown)
 
 
-run, result = job_functions(prepare)
+run, train_with_verl = job_functions(prepare)
 
 
-def _training(
+def _make_training(
     parsed: Parsed[PpoVerlOptions], trained: TrainerRun, backend: str, placement: TrainingPlacement
 ) -> tuple[verl.Verl, InsideScript]:
     options = parsed.options
     data = placement.paths.path_in_job(options.prompt_data, "--prompt_data")
     data_file = placement.data_facts(data, PPO, options.data_format)
-    form = options.data_format or (data_file.form if data_file is not None else PPO[-1])
+    form = form_of(data_file, PPO, options.data_format)
     evaluated = placement.data(options.eval_data, "--eval_data")
     if evaluated is not None:
         placement.data_facts(evaluated, (form,), form)
@@ -81,18 +82,21 @@ def _training(
     if evaluated is not None and evaluated != data:
         files[evaluated] = f"{trained.output_dir}/data/eval.jsonl"
     steps: list[Word] = [f"--check={check_option((form,), path)}" for path in files]
+    train_file, eval_file = data, evaluated
     if form == "plain":
         for source, made in files.items():
             steps += ["--to-verl", source, made]
         steps.append(Ref(MAIN, "folder", "--prompt=", f"/{PROMPT}"))
-    named = files if form == "plain" else {path: path for path in files}
-    prompt, answer = _lengths(parsed, trained.model, placement)
+        train_file = files[data]
+        if evaluated is not None:
+            eval_file = files[evaluated]
+    prompt, answer = _sequence_lengths(parsed, trained.model, placement)
     training = verl.Verl(
         run=trained,
         prompt=prompt,
         answer=answer,
-        prompt_data=named[data],
-        eval_data=None if evaluated is None else named[evaluated],
+        prompt_data=train_file,
+        eval_data=eval_file,
         backend=backend,
         graded=form == "plain",
         module=options.script_module,
@@ -128,7 +132,9 @@ def _training(
     return training, script
 
 
-def _memory(parsed: Parsed[PpoVerlOptions], training: verl.Verl, placement: TrainingPlacement) -> str | None:
+def _describe_memory(
+    parsed: Parsed[PpoVerlOptions], training: verl.Verl, placement: TrainingPlacement
+) -> str | None:
     """Return what each GPU that learns needs; None where the model's sizes are not known here, or another backend
     divides it."""
     shape = shape_here(training.run.model, placement.paths)
@@ -139,7 +145,7 @@ def _memory(parsed: Parsed[PpoVerlOptions], training: verl.Verl, placement: Trai
     critic = parsed.overrides.get("algorithm.adv_estimator", "gae") == "gae"
     step = ClusterStep(
         devices=(training.run.gpus - samplers) * training.run.nodes,
-        tokens=number(parsed.overrides, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu")
+        tokens=key_as_number(parsed.overrides, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu")
         or max(length, verl.MICRO_TOKENS),
         length=length,
         logit_bytes=verl.LOGIT_BYTES,
@@ -151,26 +157,27 @@ def _memory(parsed: Parsed[PpoVerlOptions], training: verl.Verl, placement: Trai
     return memory_line(shape, step)
 
 
-def _lengths(parsed: Parsed[PpoVerlOptions], model: str, placement: TrainingPlacement) -> tuple[int, int]:
+def _sequence_lengths(parsed: Parsed[PpoVerlOptions], model: str, placement: TrainingPlacement) -> tuple[int, int]:
     """Return the tokens of prompt and answer: verl's own keys where they are set, else a quarter and the rest of a
     sequence."""
-    prompt = number(parsed.overrides, "data.max_prompt_length")
-    answer = number(parsed.overrides, "data.max_response_length")
+    prompt = key_as_number(parsed.overrides, "data.max_prompt_length")
+    answer = key_as_number(parsed.overrides, "data.max_response_length")
     if prompt is None or answer is None:
-        length = placement.length(parsed.options.max_length, model, verl.LENGTH)
+        length = placement.sequence_length(parsed.options.max_length, model, verl.LENGTH)
         prompt = prompt or length // 4
         answer = answer or max(1, length - prompt)
     return prompt, answer
 
 
-def _add(
+def _add_training(
     plan: Plan, training: verl.Verl, script: InsideScript, options: PpoVerlOptions, placement: TrainingPlacement
 ) -> JobDict:
     trained = training.run
     command = Command(script, container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
     outputs = [trained.output_dir, placement.paths.path_in_job(options.prompt_data, "--prompt_data")]
-    outputs += [trained.model] if trained.model.startswith("/") else []
+    if trained.model.startswith("/"):
+        outputs.append(trained.model)
     return plan.add(
         "ppo",
         with_others(group, script, reward_services(options), options),
@@ -199,7 +206,7 @@ def _add_harvest(
         f"--target={made}",
         f"--model={trained.model}",
     ]
-    script = InsideScript(verl.converter(backend), module=HARVEST, options=options)
+    script = InsideScript(verl.converter_words(backend), module=HARVEST, options=options)
     command = Command(script, container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus)
     converted = plan.add("convert", [group], [needs], outputs=(trained.output_dir, made), makes=(made,))

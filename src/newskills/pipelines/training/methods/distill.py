@@ -17,7 +17,7 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.models.config import ServerConfig
 from newskills.pipelines.dry_run import Step
-from newskills.pipelines.training.methods.held_out import held_out_of, measured_by, remark, split_questions
+from newskills.pipelines.training.methods.held_out import held_out_of, measured_by, print_remark, split_questions
 from newskills.pipelines.training.methods.method_options import DistillKeys, DistillOptions
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.running import ReadyTraining, config_of
@@ -29,7 +29,7 @@ from newskills.pipelines.training.methods.teaching import (
     write_examples,
 )
 from newskills.run.rewarding.questions import asking_of
-from newskills.run.training.examples import examples_of, fitting, fitting_problems
+from newskills.run.training.examples import examples_of, fit_to_length, fitting_problems
 from newskills.run.training.leakage import check_overlap, texts_of
 from newskills.run.training.skill import Skill
 from newskills.train.loops.distill import Distillation, DistillConfig
@@ -42,10 +42,10 @@ TITLE = "distillation"
 Request = TrainingRequest[DistillOptions, DistillKeys]
 
 
-def plan(request: Request) -> PlannedTraining:
+def plan_distillation(request: Request) -> PlannedTraining:
     """Read and check the problems. Raises ConfigError (keys), DataError (rows, overlap), UnknownNameError."""
     options, keys = request.options, request.keys
-    benchmark, data = _problems(options, keys)
+    benchmark, data = _benchmark_and_problems(options, keys)
     rows = list(read_rows(data))
     if not rows:
         raise DataError(f"{data} has no problems to train on.")
@@ -60,19 +60,21 @@ def plan(request: Request) -> PlannedTraining:
         lambda: (text for row in rows for text in texts_of(row)),
         {**split_questions(options.benchmark, options.data_dir), **measured_by(options)},
         allowed=options.allow_overlap,
-        say=remark,
+        say=print_remark,
     )
 
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
         skill = Skill(base, asking_of(benchmark, data, str(base), [keys.prompt_layer()]))
         student = _Student(base=base, skill=skill, benchmark=benchmark, data=data)
-        return (_by_texts if options.by == "texts" else _by_logprobs)(request, student, stack)
+        if options.by == "texts":
+            return _by_texts(request, student, stack)
+        return _by_logprobs(request, student, stack)
 
-    answers: list[Step] = (
-        [("writes", request.output_dir / EXAMPLES, "correct answers")] if options.by == "texts" else []
-    )
-    teacher: Step = ("asks" if options.teacher_address else "reads", options.teacher, "the teacher")
-    return PlannedTraining(steps=[teacher, ("reads", data, f"{len(rows)} problems"), *answers], task=task)
+    verb = "asks" if options.teacher_address else "reads"
+    steps: list[Step] = [(verb, options.teacher, "the teacher"), ("reads", data, f"{len(rows)} problems")]
+    if options.by == "texts":
+        steps.append(("writes", request.output_dir / EXAMPLES, "correct answers"))
+    return PlannedTraining(steps=steps, task=task)
 
 
 class _Student(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +102,7 @@ def _by_logprobs(request: Request, student: _Student, stack: ExitStack) -> Ready
     )
     steps = keys.steps or steps_of(keys.epochs, max(1, len(problems)), keys.batch_size)
     held_out = stack.enter_context(held_out_of(options, keys, student.base))
-    teacher = stack.enter_context(teacher_of(_source(options, keys), student.base, keys.trainer, print))
+    teacher = stack.enter_context(teacher_of(_teacher_source(options, keys), student.base, keys.trainer, print))
     return ReadyTraining(
         title=TITLE,
         base=student.base,
@@ -120,10 +122,12 @@ def _by_texts(request: Request, student: _Student, stack: ExitStack) -> ReadyTra
         max_tokens=keys.max_tokens,
         prompt=dict(keys.prompt_layer().values),
     )
-    files = write_answers(_source(options, keys), student.benchmark, student.data, how, out / ANSWERS, print)
+    files = write_answers(
+        _teacher_source(options, keys), student.benchmark, student.data, how, out / ANSWERS, print
+    )
     count = write_examples(files, student.data, student.skill, keys.per_problem, out / EXAMPLES)
     sys.stdout.write(f"{out / EXAMPLES}: {count}\n")
-    examples = fitting(
+    examples = fit_to_length(
         examples_of(list(read_rows(out / EXAMPLES)), student.skill, out / EXAMPLES),
         keys.limit(student.base),
         keys.too_long,
@@ -140,7 +144,7 @@ def _by_texts(request: Request, student: _Student, stack: ExitStack) -> ReadyTra
     )
 
 
-def _source(options: DistillOptions, keys: DistillKeys) -> TeacherSource:
+def _teacher_source(options: DistillOptions, keys: DistillKeys) -> TeacherSource:
     server = None
     if options.teacher_address is not None:
         server = ServerConfig(
@@ -153,7 +157,7 @@ def _source(options: DistillOptions, keys: DistillKeys) -> TeacherSource:
     return TeacherSource(model=options.teacher, made=Path(options.output_dir) / "teacher_hf_model", server=server)
 
 
-def _problems(options: DistillOptions, keys: DistillKeys) -> tuple[Benchmark, Path]:
+def _benchmark_and_problems(options: DistillOptions, keys: DistillKeys) -> tuple[Benchmark, Path]:
     """Return the benchmark with prompt and grader, and the file of problems. Raises ConfigError, UnknownNameError,
     DataError."""
     if options.benchmark is None and options.training_data is None:
@@ -178,10 +182,10 @@ def _problems(options: DistillOptions, keys: DistillKeys) -> tuple[Benchmark, Pa
 PIPELINE = TrainingPipeline(
     command="distill",
     keys=DistillKeys,
-    plan=plan,
+    plan=plan_distillation,
     method=lambda options: "sft" if options.by == "texts" else "distill",
     able="cpu or tinker, or --by=texts",
     launches=False,
     reads="the student",
 )
-run, result, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare
+run, distill_model, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare

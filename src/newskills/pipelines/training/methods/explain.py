@@ -59,19 +59,18 @@ def explanation_lines(explanation: Row) -> Iterator[str]:
     shown = ", ".join(f"{name} {explanation[name]:.3g}" for name in STEP_METRICS if name in explanation)
     yield f"Step {explanation['step']}: {counted(len(explanation['groups']), 'group')}; {shown}"
     for number, group in enumerate(explanation["groups"], 1):
-        gold = f" → {one_line(group['ground_truth'])}" if group.get("ground_truth") is not None else ""
-        if group["mean_reward"] is None:
-            mean = "not graded"
-        else:
-            mean = f"mean reward {group['mean_reward']:.3g}"
-        flat = (
-            ""
-            if any(reply["advantage"] for reply in group["responses"])
-            else ", no spread: nothing is learnt of it"
-        )
-        replaced = ", replaced by a group with spread" if group.get("rejected") else ""
+        parts = [f"Group {number}", "not graded"]
+        if group["mean_reward"] is not None:
+            parts[1] = f"mean reward {group['mean_reward']:.3g}"
+        if not any(reply["advantage"] for reply in group["responses"]):
+            parts.append("no spread: nothing is learnt of it")
+        if group.get("rejected"):
+            parts.append("replaced by a group with spread")
+        problem = one_line(group["problem"])
+        if group.get("ground_truth") is not None:
+            problem += f" → {one_line(group['ground_truth'])}"
         yield ""
-        yield f"Group {number}, {mean}{flat}{replaced}: {one_line(group['problem'])}{gold}"
+        yield f"{', '.join(parts)}: {problem}"
         yield from map(response_line, group["responses"])
 
 

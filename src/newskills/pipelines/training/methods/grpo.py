@@ -28,8 +28,8 @@ from newskills.pipelines.training.methods.grpo_options import GrpoKeys, GrpoOpti
 from newskills.pipelines.training.methods.held_out import (
     held_out_of,
     measured_by,
+    print_remark,
     questions_in,
-    remark,
     split_questions,
 )
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
@@ -58,10 +58,10 @@ class _Source(NamedTuple):
     rows: list[Row]
 
 
-def plan(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTraining:
+def plan_grpo(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTraining:
     """Read and check the problems. Raises ConfigError (keys, solvers), DataError (rows, overlap), UnknownNameError."""
     options, keys = request.options, request.keys
-    sources = _sources(options, keys)
+    sources = _problem_sources(options, keys)
     layers = keys.layers(request.overrides)
     rows = [row for source in sources for row in source.rows]
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
@@ -76,44 +76,43 @@ def plan(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTraining:
         lambda: (text for row in rows for text in texts_of(row)),
         {**_held_out_questions(options, sources), **measured_by(options)},
         allowed=options.allow_overlap,
-        say=remark,
+        say=print_remark,
     )
 
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
-        trained = [_trained(source, base, layers) for source in sources]
+        trained = [_trained_skill(source, base, layers) for source in sources]
+        settings: dict[str, Any] = {"steps": steps, "data": f"{sources[0].data}"}
+        weights = {}
         if len(sources) > 1:
             weights = {source.benchmark.name: source.weight for source in sources}
-        else:
-            weights = {}
+            settings |= {"data": [f"{source.data}" for source in sources], "weights": weights}
         method = msgspec.structs.replace(config_of(GrpoConfig, keys, steps), weights=weights)
-        data = [f"{source.data}" for source in sources]
-        settings = {"steps": steps, "data": data if len(data) > 1 else data[0]}
         other = stack.enter_context(held_out_of(options, keys, base))
         scorer = stack.enter_context(scoring_all(trained, keys.reward, keys.limit(base)))
-        problems, held_out = _problems(options, keys, base, trained, scorer, other)
+        problems, held_out = _split_problems(options, keys, base, trained, scorer, other)
         return ReadyTraining(
             title="GRPO",
             base=base,
             method=method,
             data=RewardedProblems(problems, scorer),
-            settings=settings | ({"weights": weights} if weights else {}),
-            held_out=_often(held_out, keys) if held_out else None,
+            settings=settings,
+            held_out=_with_interval(held_out, keys) if held_out else None,
         )
 
     return PlannedTraining(
-        steps=_steps(options, keys, sources, steps),
+        steps=_dry_run_steps(options, keys, sources, steps),
         task=task,
         shown=lambda: _show_prompts(sources, askings),
         instead=partial(explain_batch, options, keys) if options.explain_batch else None,
     )
 
 
-def _trained(source: _Source, base: Path, layers: list[Layer]) -> TrainedSkill:
+def _trained_skill(source: _Source, base: Path, layers: list[Layer]) -> TrainedSkill:
     asking = asking_of(source.benchmark, source.data, str(base), layers)
     return TrainedSkill(benchmark=source.benchmark, asking=asking, skill=Skill(base, asking), rows=source.rows)
 
 
-def _problems(
+def _split_problems(
     options: GrpoOptions,
     keys: GrpoKeys,
     base: Path,
@@ -131,9 +130,10 @@ def _problems(
         source = entry.benchmark.name if len(trained) > 1 else ""
         own = [msgspec.structs.replace(entry.skill.problem(row), source=source) for row in entry.rows]
         own = fitting_problems(own, *room, say=print)
-        own, held = kept_apart(own, keys.held_out // len(trained)) if keeps else (own, [])
+        if keeps:
+            own, held = kept_apart(own, keys.held_out // len(trained))
+            apart += held
         problems += own
-        apart += held
     if options.eval_data is not None:
         rows = list(read_rows(Path(options.eval_data)))
         apart = fitting_problems([trained[0].skill.problem(row) for row in rows], *room, say=print)
@@ -150,7 +150,7 @@ def _problems(
     return problems, HeldOut(problems=apart, scorer=scorer, settings=eval_settings)
 
 
-def _often(held_out: HeldOut, keys: GrpoKeys) -> HeldOut:
+def _with_interval(held_out: HeldOut, keys: GrpoKeys) -> HeldOut:
     """Return the held-out problems with the steps between evaluations, where the user did not set them."""
     if keys.eval.every:
         return held_out
@@ -183,20 +183,17 @@ def _show_prompts(sources: list[_Source], askings: list[QuestionFormat]) -> None
             sys.stdout.write(f"first prompt of {source.data}:\n{prompt}\n\n")
 
 
-def _steps(options: GrpoOptions, keys: GrpoKeys, sources: list[_Source], steps: int) -> list[Step]:
+def _dry_run_steps(options: GrpoOptions, keys: GrpoKeys, sources: list[_Source], steps: int) -> list[Step]:
     """Return what a dry run shows."""
     graders = ", ".join(dict.fromkeys(source.benchmark.grader for source in sources))
-    read: list[Step] = [
-        (
-            "reads",
-            source.data,
-            f"{len(source.rows)} problems, prompt {source.benchmark.prompt or 'of the rows'}"
-            + (f", weight {source.weight:g}" if len(sources) > 1 else ""),
-        )
-        for source in sources
-    ]
+    shown: list[Step] = []
+    for source in sources:
+        remark = f"{len(source.rows)} problems, prompt {source.benchmark.prompt or 'of the rows'}"
+        if len(sources) > 1:
+            remark += f", weight {source.weight:g}"
+        shown.append(("reads", source.data, remark))
     written = f"{steps} steps of {keys.batch_size} × {keys.group_size}, grader {graders}"
-    return [*read, ("writes", Path(options.output_dir), written)]
+    return [*shown, ("writes", Path(options.output_dir), written)]
 
 
 def _held_out_questions(options: GrpoOptions, sources: list[_Source]) -> dict[str, list[str]]:
@@ -209,7 +206,7 @@ def _held_out_questions(options: GrpoOptions, sources: list[_Source]) -> dict[st
     return questions
 
 
-def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
+def _unmasked_rows(rows: Iterable[Row], masked: str | None) -> list[Row]:
     """Return the rows whose `id` is not in the file. Raises DataError where it names none of them."""
     if masked is None:
         return list(rows)
@@ -224,7 +221,7 @@ def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
     return kept
 
 
-def _sources(options: GrpoOptions, keys: GrpoKeys) -> list[_Source]:
+def _problem_sources(options: GrpoOptions, keys: GrpoKeys) -> list[_Source]:
     """Return the prompts, graders and files of problems.
 
     Raises ConfigError, UnknownNameError, DataError.
@@ -234,7 +231,7 @@ def _sources(options: GrpoOptions, keys: GrpoKeys) -> list[_Source]:
     if options.benchmark is None:
         own = Benchmark(name="grpo", category="reasoning", title="problems of the user's own")
         data = Path(str(options.training_data))
-        return [_Source("", _graded(own, keys), data, 1.0, _unmasked(read_rows(data), keys.masked))]
+        return [_Source("", _with_grader(own, keys), data, 1.0, _unmasked_rows(read_rows(data), keys.masked))]
     words = [word.strip() for word in options.benchmark.split(",") if word.strip()]
     if len(words) > 1:
         _check_mixture(options, keys)
@@ -243,8 +240,8 @@ def _sources(options: GrpoOptions, keys: GrpoKeys) -> list[_Source]:
         benchmark = get_benchmark(name)
         warn_of_hedges(benchmark)
         data = load_rows(benchmark, options.split, options.data_dir)
-        rows = _unmasked(read_rows(data), keys.masked)
-        sources.append(_Source(name, _graded(benchmark, keys), data, float(weight or 1), rows))
+        rows = _unmasked_rows(read_rows(data), keys.masked)
+        sources.append(_Source(name, _with_grader(benchmark, keys), data, float(weight or 1), rows))
     if any(source.weight <= 0 for source in sources):
         raise ConfigError(f"--benchmark={options.benchmark}: expected weights above 0, as in a:2,b:1.")
     names = [source.benchmark.name for source in sources]
@@ -269,7 +266,7 @@ def _check_mixture(options: GrpoOptions, keys: GrpoKeys) -> None:
             )
 
 
-def _graded(benchmark: Benchmark, keys: GrpoKeys) -> Benchmark:
+def _with_grader(benchmark: Benchmark, keys: GrpoKeys) -> Benchmark:
     """Return the benchmark with the grader of the keys."""
     changed: dict[str, Any] = {"grader": keys.eval_type}
     if keys.eval_type is not None or keys.eval_config:
@@ -279,5 +276,5 @@ def _graded(benchmark: Benchmark, keys: GrpoKeys) -> Benchmark:
     return msgspec.structs.replace(benchmark, **changes)
 
 
-PIPELINE = TrainingPipeline(command="grpo", keys=GrpoKeys, plan=plan, method=lambda _: "grpo")
-run, result, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare
+PIPELINE = TrainingPipeline(command="grpo", keys=GrpoKeys, plan=plan_grpo, method=lambda _: "grpo")
+run, train_grpo, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare

@@ -21,7 +21,7 @@ from newskills.run.rewarding.rollouts import with_code
 from newskills.run.training.examples import context_of, fitting_problems
 from newskills.run.training.leakage import question_of
 from newskills.run.training.prompt_frames import Decode, prompt_difference
-from newskills.run.training.scoring import TrainedSkill, scoring
+from newskills.run.training.scoring import TrainedSkill, open_scorer
 from newskills.run.training.skill import Skill
 from newskills.train.backends.trl.launching import first_process
 from newskills.train.loops.evaluation import HeldOut
@@ -53,7 +53,7 @@ def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[H
     if not room:
         raise DataError(f"No problem of {benchmark.name} ({options.eval_split}) fits into the model's context.")
     trained = TrainedSkill(benchmark=benchmark, asking=asking, skill=skill, rows=rows)
-    with scoring(trained, RewardConfig(), context_of(base)) as scorer:
+    with open_scorer(trained, RewardConfig(), context_of(base)) as scorer:
         yield HeldOut(problems=room, scorer=scorer, settings=settings)
 
 
@@ -94,10 +94,10 @@ def remark_prompts(
         return
     name = f"--eval_benchmark={options.eval_benchmark}"
     if sentence := prompt_difference(examples, held_out.problems, decode, name):
-        remark(sentence)
+        print_remark(sentence)
 
 
-def remark(text: str) -> None:
+def print_remark(text: str) -> None:
     """Print a remark beside the results, once however many processes train together."""
     if first_process():
         sys.stderr.write(f"{text}\n")

@@ -13,22 +13,22 @@ from newskills.pipelines.training.methods.method_options import KtoKeys, KtoOpti
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.replies import asked_by, check_prompts, content_of, input_files
 from newskills.pipelines.training.methods.running import ReadyTraining, config_of
-from newskills.run.training.examples import fitting
+from newskills.run.training.examples import fit_to_length
 from newskills.run.training.preferences import LabelledText, label_outputs, read_labelled
 from newskills.run.training.skill import Skill
 from newskills.train.loops.kto import KtoConfig, LabelledReply
 from newskills.train.loops.schedule import steps_of
 
 
-def plan(request: TrainingRequest[KtoOptions, KtoKeys]) -> PlannedTraining:
+def plan_kto(request: TrainingRequest[KtoOptions, KtoKeys]) -> PlannedTraining:
     """Find the files of replies. Raises ConfigError, DataError."""
     options, keys, out = request.options, request.keys, request.output_dir
     files = input_files("kto", options)
 
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
-        skill, labelled = _labelled(options, keys, base, files)
+        skill, labelled = _labelled_replies(options, keys, base, files)
         check_prompts(options, [row.prompt for row in labelled])
-        replies = _fitting(labelled, skill, keys, base)
+        replies = _fitting_replies(labelled, skill, keys, base)
         steps = keys.steps or steps_of(keys.epochs, max(1, len(replies)), keys.batch_size)
         named = {"steps": steps, "data": [str(file) for file in files], "replies": content_of(labelled)}
         return ReadyTraining(
@@ -45,7 +45,7 @@ def plan(request: TrainingRequest[KtoOptions, KtoKeys]) -> PlannedTraining:
     return PlannedTraining(steps=[*(("reads", file, what) for file in files), ("writes", out, written)], task=task)
 
 
-def _labelled(
+def _labelled_replies(
     options: KtoOptions, keys: KtoKeys, base: Path, files: Sequence[Path]
 ) -> tuple[Skill, list[LabelledText]]:
     if options.training_data is not None:
@@ -53,17 +53,21 @@ def _labelled(
     skill = asked_by(options, keys, base, files[0])
     labelled, unscored = label_outputs(files, skill, keep_cut_off=not keys.drop_cut_off)
     good = sum(row.label for row in labelled)
-    left_out = f"; replies ignored: {unscored} without a verdict" if unscored else ""
-    sys.stdout.write(f"replies: {good} good, {len(labelled) - good} bad{left_out}\n")
+    summary = f"replies: {good} good, {len(labelled) - good} bad"
+    if unscored:
+        summary += f"; replies ignored: {unscored} without a verdict"
+    sys.stdout.write(f"{summary}\n")
     return skill, labelled
 
 
-def _fitting(labelled: Sequence[LabelledText], skill: Skill, keys: KtoKeys, base: Path) -> list[LabelledReply]:
+def _fitting_replies(
+    labelled: Sequence[LabelledText], skill: Skill, keys: KtoKeys, base: Path
+) -> list[LabelledReply]:
     """Return the replies that fit into the model's context, as token ids. Raises DataError."""
     limit = keys.limit(base)
     examples = [row.example(skill) for row in labelled]
     too_long = "drop" if keys.too_long == "truncate" else keys.too_long
-    kept = {id(datum) for datum in fitting(examples, limit, too_long, say=print)}
+    kept = {id(datum) for datum in fit_to_length(examples, limit, too_long, say=print)}
     return [
         LabelledReply(reply=datum, good=row.label)
         for datum, row in zip(examples, labelled, strict=True)
@@ -71,5 +75,5 @@ def _fitting(labelled: Sequence[LabelledText], skill: Skill, keys: KtoKeys, base
     ]
 
 
-PIPELINE = TrainingPipeline(command="kto", keys=KtoKeys, plan=plan, method=lambda _: "kto")
-run, result, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare
+PIPELINE = TrainingPipeline(command="kto", keys=KtoKeys, plan=plan_kto, method=lambda _: "kto")
+run, train_kto, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare

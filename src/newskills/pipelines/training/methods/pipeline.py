@@ -35,7 +35,7 @@ from newskills.pipelines.training.methods.running import (
     training_outcome,
 )
 from newskills.run.training.examples import model_folder
-from newskills.train.backends.trl.launching import launch, wants_launch
+from newskills.train.backends.trl.launching import launch_processes, wants_launch
 from newskills.train.loops.method import METHODS
 from newskills.train.loops.stopping import StoppedError
 from newskills.train.tensors import check_trainable
@@ -143,7 +143,7 @@ class TrainingPipeline(Struct, Generic[O, K], frozen=True, kw_only=True):
         together = self.launches and TRAINERS.properties(options.backend).several_processes
         if together and wants_launch(keys.trainer.trl, os.environ):
             words = [self.command, "--cluster=none", *typed_words(parsed)]
-            return launch(keys.trainer.trl, words, request.output_dir)
+            return launch_processes(keys.trainer.trl, words, request.output_dir)
         base = model_folder(options.model, request.output_dir / BASE, say=print)
         check_trainable(base)
         try:

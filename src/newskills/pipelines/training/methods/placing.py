@@ -16,7 +16,7 @@ from newskills.pipelines.options import PlacementOptions
 from newskills.pipelines.placement.cluster import ClusterPaths, paths_of
 from newskills.pipelines.submission.groups import job_group, main_container
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepare_submission
 from newskills.pipelines.training.command_script import CommandScript
 from newskills.pipelines.training.methods.options import LocalOptions
 from newskills.train.trainers import TRAINERS
@@ -36,8 +36,8 @@ def typed_words(parsed: Parsed[Any], paths: ClusterPaths | None = None) -> list[
     """Return the options and keys that the user set, apart from those of the job; `paths`: as the job sees them."""
     own = [name for name in leaves(type(parsed.options)) if name in parsed.given]
     placement = {*leaves(PlacementOptions), *OF_THE_JOB}
-    words = [word for name in own if name not in placement for word in _option(name, parsed.options, paths)]
-    return [*words, *(f"++{key}={_key(key, value, paths)}" for key, value in parsed.overrides.items())]
+    words = [word for name in own if name not in placement for word in _option_words(name, parsed.options, paths)]
+    return [*words, *(f"++{key}={_key_in_job(key, value, paths)}" for key, value in parsed.overrides.items())]
 
 
 def prepare_training(
@@ -93,7 +93,7 @@ def prepare_command(
     plan = Plan()
     group = job_group(script, options, **needs)
     plan.add(name, [group], outputs=(target,), makes=(target,), copies=options.dependent_jobs)
-    return prepared(name, plan, cluster, options, shown)
+    return prepare_submission(name, plan, cluster, options, shown)
 
 
 def check_files(options: Any, paths: ClusterPaths) -> None:
@@ -101,34 +101,49 @@ def check_files(options: Any, paths: ClusterPaths) -> None:
     if paths.cluster.ssh_tunnel is not None:
         return
     for name in READ:
-        value = getattr(options, name, None)
-        for item in value if isinstance(value, list) else [value]:
+        for item in _values_of(options, name):
             if item is None:
                 continue
             path = paths.path_in_job(str(item), f"--{name}")
-            if not paths.in_code(path) and not glob(paths.host(path)) and not os.path.exists(paths.host(path)):
+            if (
+                not paths.in_code(path)
+                and not glob(paths.host_path(path))
+                and not os.path.exists(paths.host_path(path))
+            ):
                 raise DataError(
-                    f"There is no {paths.host(path)}.", hint="If another experiment writes it: --run_after=NAME."
+                    f"There is no {paths.host_path(path)}.",
+                    hint="If another experiment writes it: --run_after=NAME.",
                 )
 
 
-def _option(name: str, options: Any, paths: ClusterPaths | None) -> Iterator[str]:
-    value = getattr(options, name)
-    for item in value if isinstance(value, list) else [value]:
-        text = str(item).lower() if isinstance(item, bool) else str(item)
-        yield f"--{name}={text if paths is None else _path(name, text, paths)}"
+def _option_words(name: str, options: Any, paths: ClusterPaths | None) -> Iterator[str]:
+    for item in _values_of(options, name):
+        text = str(item)
+        if isinstance(item, bool):
+            text = text.lower()
+        if paths is not None:
+            text = _path_in_job(name, text, paths)
+        yield f"--{name}={text}"
 
 
-def _path(name: str, text: str, paths: ClusterPaths) -> str:
+def _values_of(options: Any, name: str) -> list[Any]:
+    """Return the values of an option as a list, also those of one that takes a single value."""
+    value = getattr(options, name, None)
+    if isinstance(value, list):
+        return value
+    return [value]
+
+
+def _path_in_job(name: str, text: str, paths: ClusterPaths) -> str:
     """Return a value as the job sees it. Raises ConfigError for a path that it does not see."""
     if name in PATHS or (name in MODELS and os.path.exists(os.path.expanduser(text))):
         return paths.path_in_job(text, f"--{name}")
     if name in CODE:
-        return ",".join(paths.code(item) if ".py" in item else item for item in text.split(","))
+        return ",".join(paths.code_in_job(item) if ".py" in item else item for item in text.split(","))
     return text
 
 
-def _key(key: str, value: Any, paths: ClusterPaths | None) -> str:
+def _key_in_job(key: str, value: Any, paths: ClusterPaths | None) -> str:
     if paths and key in KEYS_WITH_PATHS:
         return paths.path_in_job(str(value), f"++{key}")
     return str(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
 from newskills.exchange.hub.upload import HubTarget, import_hub, parse_target, push_files
-from newskills.pipelines.results.pushed import PushSource, prepare
+from newskills.pipelines.results.pushed import PushSource, prepare_push
 from newskills.train.loops.folder import Checkpoint, TrainingFolder
 
 OPTION = "--push_to"
@@ -74,7 +74,7 @@ class PushedFolder(TrainingFolder):
             return
         try:
             with tempfile.TemporaryDirectory(prefix="newskills-push-") as scratch:
-                prepared = prepare(PushSource(self.path / state, None, ()), self._target, Path(scratch))
+                prepared = prepare_push(PushSource(self.path / state, None, ()), self._target, Path(scratch))
                 if prepared.secrets:
                     self._remark(f"{state} was not sent: {prepared.secrets[0].file} has what looks like a secret.")
                     return

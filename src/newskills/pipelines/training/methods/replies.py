@@ -19,7 +19,7 @@ from newskills.base.store import write_rows
 from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.pipelines.dry_run import Step
-from newskills.pipelines.training.methods.held_out import measured_by, remark, split_questions
+from newskills.pipelines.training.methods.held_out import measured_by, print_remark, split_questions
 from newskills.pipelines.training.methods.method_options import PairKeys, PairOptions, ReplyKeys, ReplyOptions
 from newskills.run.rewarding.questions import asking_of
 from newskills.run.training.leakage import check_overlap
@@ -74,7 +74,7 @@ def check_prompts(options: ReplyOptions, prompts: Sequence[list[Row] | str]) -> 
         lambda: (text for prompt in prompts for text in _prompt_texts(prompt)),
         {**split_questions(options.benchmark, options.data_dir), **measured_by(options)},
         allowed=options.allow_overlap,
-        say=remark,
+        say=print_remark,
     )
 
 
@@ -95,7 +95,7 @@ def read_pairs(
 
     Raises ConfigError (no prompt), DataError (pairs that are none, overlap with what is evaluated on).
     """
-    skill, preferences = _preferences(options, keys, base, files)
+    skill, preferences = _read_preferences(options, keys, base, files)
     check_prompts(options, [preference.prompt for preference in preferences])
     pairs = [as_pair(preference, skill) for preference in preferences]
     return preferences, fitting_pairs(pairs, keys.limit(base), drop=keys.too_long != "error", say=print)
@@ -106,7 +106,7 @@ def pairs_identity(files: Sequence[Path], preferences: Sequence[Preference]) -> 
     return {"data": [str(file) for file in files], "pairs": content_of(preferences)}
 
 
-def _preferences(
+def _read_preferences(
     options: PairOptions, keys: PairKeys, base: Path, files: Sequence[Path]
 ) -> tuple[Skill, list[Preference]]:
     if options.training_data is not None:
@@ -117,11 +117,11 @@ def _preferences(
     )
     target = Path(options.output_dir) / PAIRS
     write_rows(target, (msgspec.to_builtins(preference) for preference in preferences))
-    sys.stdout.write(f"{target}: {_summary(count, len(preferences))}\n")
+    sys.stdout.write(f"{target}: {_pairs_summary(count, len(preferences))}\n")
     return skill, preferences
 
 
-def _summary(count: PairCount, pairs: int) -> str:
+def _pairs_summary(count: PairCount, pairs: int) -> str:
     used = count.problems - count.all_correct - count.all_wrong
     reasons = [
         f"{number} {what}"
@@ -131,14 +131,17 @@ def _summary(count: PairCount, pairs: int) -> str:
         )
         if number
     ]
-    unused = f" (left out: {', '.join(reasons)})" if reasons else ""
+    summary = f"{counted(pairs, 'pair')} of {used} of {counted(count.problems, 'problem')}"
+    if reasons:
+        summary += f" (left out: {', '.join(reasons)})"
     ignored = [
         f"{number} {what}"
         for number, what in ((count.unscored, "without a verdict"), (count.cut_off, "truncated"))
         if number
     ]
-    replies = f"; replies ignored: {', '.join(ignored)}" if ignored else ""
-    return f"{counted(pairs, 'pair')} of {used} of {counted(count.problems, 'problem')}{unused}{replies}"
+    if ignored:
+        summary += f"; replies ignored: {', '.join(ignored)}"
+    return summary
 
 
 def _prompt_texts(prompt: list[Row] | str) -> list[str]:

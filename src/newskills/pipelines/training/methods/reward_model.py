@@ -16,7 +16,7 @@ from newskills.train.loops.reward_model import HELD_OUT, PreferenceData, RewardM
 from newskills.train.loops.schedule import steps_of
 
 
-def plan(request: TrainingRequest[RewardModelOptions, RewardModelKeys]) -> PlannedTraining:
+def plan_reward_model(request: TrainingRequest[RewardModelOptions, RewardModelKeys]) -> PlannedTraining:
     """Find the files of pairs. Raises ConfigError, DataError."""
     options, keys, out = request.options, request.keys, request.output_dir
     files = input_files("reward_model", options)
@@ -44,9 +44,9 @@ def plan(request: TrainingRequest[RewardModelOptions, RewardModelKeys]) -> Plann
 PIPELINE = TrainingPipeline(
     command="reward_model",
     keys=RewardModelKeys,
-    plan=plan,
+    plan=plan_reward_model,
     method=lambda _: "reward_model",
     able="cpu or trl",
     writes="the reward model",
 )
-run, result, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare
+run, train_reward_model, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare

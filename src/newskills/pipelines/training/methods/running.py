@@ -19,11 +19,11 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows, write_rows
 from newskills.pipelines.options import tracking_of
 from newskills.pipelines.training.command_script import RESUMED_BY_NEXT_JOB
-from newskills.pipelines.training.methods.held_out import remark
+from newskills.pipelines.training.methods.held_out import print_remark
 from newskills.pipelines.training.methods.options import LocalOptions, StepKeys
 from newskills.run.reporting.tracking import Tracking
 from newskills.run.training.examples import train_to_end
-from newskills.run.training.reporting import reported
+from newskills.run.training.reporting import report_steps
 from newskills.run.training.steps_shown import StepReporter, steps_shown
 from newskills.train.backends.trl.launching import first_process
 from newskills.train.loops.evaluation import HeldOut
@@ -60,7 +60,7 @@ COMPUTING_TRL = (
 runs out of memory must be able to go on with others."""
 
 
-def identity(keys: StepKeys) -> dict[str, Any]:
+def run_identity(keys: StepKeys) -> dict[str, Any]:
     """Return the keys that name a run."""
     named = {name: value for name, value in msgspec.to_builtins(keys).items() if name not in UNNAMED}
     trainer = {name: value for name, value in named["trainer"].items() if name not in COMPUTING}
@@ -124,12 +124,16 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
             hint="Give them: --eval_benchmark=NAME (ns grpo: or --eval_data=FILE).",
         )
     out, first = Path(options.output_dir), first_process()
-    name = options.wandb_name or (out.resolve().name if "wandb" in keys.report_to else None)
-    tracking = tracking_of(name if first else None, options.wandb_project, options.wandb_group)
-    local = Tracking(name=options.wandb_name or out.resolve().name, project=options.wandb_project)
-    trackio = local if first and "trackio" in keys.report_to else None
+    tracking = trackio = None
+    if first:
+        name = options.wandb_name or None
+        if name is None and "wandb" in keys.report_to:
+            name = out.resolve().name
+        tracking = tracking_of(name, options.wandb_project, options.wandb_group)
+        if "trackio" in keys.report_to:
+            trackio = Tracking(name=options.wandb_name or out.resolve().name, project=options.wandb_project)
     trainer = make_trainer(options.backend, task.base, keys.trainer)
-    folder = _folder(options, keys, task)
+    folder = _open_folder(options, keys, task)
     if first and task.first_rows and not (out / EXAMPLES).exists():
         write_rows(out / EXAMPLES, task.first_rows)
     if keys.checkpoint_must_save_by:
@@ -141,7 +145,7 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
         stop_on_signals(ASKED_TO_END) as ended,
         stop_on_signals((WARNED,)) as warned,
         steps_shown(task.title) if first else nullcontext(StepReporter()) as watch,
-        reported(watch.on_step, out, tensorboard=tensorboard, tracking=tracking, trackio=trackio) as tell,
+        report_steps(watch.on_step, out, tensorboard=tensorboard, tracking=tracking, trackio=trackio) as tell,
     ):
 
         def on_start(done: int, steps: int) -> None:
@@ -151,7 +155,7 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
         hooks = Hooks(
             on_start=on_start,
             on_step=tell,
-            remark=remark,
+            remark=print_remark,
             stop=lambda: ended() or warned() or bool(limit and limit()),
             held_out=task.held_out,
         )
@@ -175,7 +179,7 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
     return 0
 
 
-def _folder(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> TrainingFolder:
+def _open_folder(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> TrainingFolder:
     """Open the output folder. Raises ConfigError for another run's, or a place that checkpoints cannot be sent to;
     AuthError without a token for it."""
     out, settings, first = Path(options.output_dir), settings_of(options, keys, task), first_process()
@@ -184,20 +188,25 @@ def _folder(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> Train
     from newskills.pipelines.training.methods.pushing import PushedFolder, push_target
 
     target = push_target(options.push_to)
-    return PushedFolder(out, settings, keep=keys.keep, target=target, public=options.push_public, remark=remark)
+    return PushedFolder(
+        out, settings, keep=keys.keep, target=target, public=options.push_public, remark=print_remark
+    )
 
 
 def settings_of(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> dict[str, Any]:
     """Return what names the run."""
-    return identity(keys) | task.settings | {"model": options.model, "backend": options.backend}
+    return run_identity(keys) | task.settings | {"model": options.model, "backend": options.backend}
 
 
 def training_outcome(out: Path) -> TrainingOutcome:
     """Read what a training that has ended left in `out`. Raises DataError."""
     folder = TrainingFolder(out, {}, writes=False)
     path = out / METRICS
-    rows = [row for row in read_rows(path) if row["step"]] if path.is_file() else []
-    metrics = {name: value for name, value in rows[-1].items() if name != "step"} if rows else {}
+    metrics: Row = {}
+    if path.is_file():
+        for row in read_rows(path):
+            if row["step"]:
+                metrics = {name: value for name, value in row.items() if name != "step"}
     return TrainingOutcome(
         model=out / FINAL,
         output_dir=out,

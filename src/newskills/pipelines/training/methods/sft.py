@@ -8,12 +8,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from newskills.base.store import read_rows
-from newskills.pipelines.training.methods.held_out import held_out_of, measured_by, remark, remark_prompts
+from newskills.pipelines.training.methods.held_out import held_out_of, measured_by, print_remark, remark_prompts
 from newskills.pipelines.training.methods.method_options import SftKeys, SftOptions
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.running import BASE, ReadyTraining, config_of
 from newskills.prompts.code_tags import CodeTags, code_tags
-from newskills.run.training.examples import check_rows, examples_of, fitting, tokenizer_folder
+from newskills.run.training.examples import check_rows, examples_of, fit_to_length, tokenizer_folder
 from newskills.run.training.leakage import check_overlap, texts_of
 from newskills.run.training.shown_rows import ROWS_SHOWN, example_rows, show_examples
 from newskills.run.training.skill import Skill
@@ -21,7 +21,7 @@ from newskills.train.loops.schedule import steps_of
 from newskills.train.loops.sft import SftConfig
 
 
-def plan(request: TrainingRequest[SftOptions, SftKeys]) -> PlannedTraining:
+def plan_sft(request: TrainingRequest[SftOptions, SftKeys]) -> PlannedTraining:
     """Read and check the rows. Raises DataError (rows, overlap), UnknownNameError."""
     options, keys, data = request.options, request.keys, Path(request.options.training_data)
     rows = list(read_rows(data))
@@ -30,7 +30,7 @@ def plan(request: TrainingRequest[SftOptions, SftKeys]) -> PlannedTraining:
         lambda: (text for row in (*rows, *read) for text in texts_of(row)),
         measured_by(options),
         allowed=options.allow_overlap,
-        say=remark,
+        say=print_remark,
     )
     steps = keys.steps or steps_of(keys.epochs, len(rows), keys.batch_size)
 
@@ -41,8 +41,8 @@ def plan(request: TrainingRequest[SftOptions, SftKeys]) -> PlannedTraining:
 
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
         skill = Skill(base, template=keys.chat_template_kwargs)
-        examples = examples_of(rows, skill, data, tags(), add_end=keys.add_end_token, say=remark)
-        examples = fitting(examples, keys.limit(base), keys.too_long, say=print)
+        examples = examples_of(rows, skill, data, tags(), add_end=keys.add_end_token, say=print_remark)
+        examples = fit_to_length(examples, keys.limit(base), keys.too_long, say=print)
         held_out = stack.enter_context(held_out_of(options, keys, base))
         decode = skill.tokenizer.decode
         remark_prompts(options, examples, held_out, decode)
@@ -64,7 +64,9 @@ def plan(request: TrainingRequest[SftOptions, SftKeys]) -> PlannedTraining:
                 )
                 return
             skill = Skill(folder, template=keys.chat_template_kwargs)
-            examples = examples_of(rows[:ROWS_SHOWN], skill, data, tags(), add_end=keys.add_end_token, say=remark)
+            examples = examples_of(
+                rows[:ROWS_SHOWN], skill, data, tags(), add_end=keys.add_end_token, say=print_remark
+            )
             show_examples(examples, len(rows), skill.tokenizer.decode)
 
     written = f"{steps} steps of {keys.batch_size}: metrics.jsonl, checkpoints"
@@ -75,5 +77,5 @@ def plan(request: TrainingRequest[SftOptions, SftKeys]) -> PlannedTraining:
     )
 
 
-PIPELINE = TrainingPipeline(command="sft", keys=SftKeys, plan=plan, method=lambda _: "sft")
-run, result, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare
+PIPELINE = TrainingPipeline(command="sft", keys=SftKeys, plan=plan_sft, method=lambda _: "sft")
+run, train_sft, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare

@@ -131,5 +131,7 @@ def write_examples(files: Sequence[Path], data: Path, skill: Skill, per_problem:
         )
         if number
     ]
-    more = f" (left out: {', '.join(left_out)})" if left_out else ""
-    return f"{counted(len(selected), 'correct answer')} to {counted(count.problems, 'problem')}{more}"
+    summary = f"{counted(len(selected), 'correct answer')} to {counted(count.problems, 'problem')}"
+    if left_out:
+        return f"{summary} (left out: {', '.join(left_out)})"
+    return summary

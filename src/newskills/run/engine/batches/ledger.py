@@ -148,7 +148,7 @@ class BatchLedger:
 
     def read_again(self, record: BatchRecord) -> BatchRecord:
         """Return the record as another process may have written it meanwhile."""
-        fresh = _read(self.folder / f"{record.name}.json") or record
+        fresh = _read_batch_record(self.folder / f"{record.name}.json") or record
         self.records[record.name] = fresh
         return fresh
 
@@ -209,10 +209,10 @@ class BatchLedger:
 
 def read_records(folder: Path) -> list[BatchRecord]:
     """Return the batches in `folder`; those whose record cannot be read are left out."""
-    return [record for path in folder.glob("ns-*.json") if (record := _read(path)) is not None]
+    return [record for path in folder.glob("ns-*.json") if (record := _read_batch_record(path)) is not None]
 
 
-def _read(path: Path) -> BatchRecord | None:
+def _read_batch_record(path: Path) -> BatchRecord | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=BatchRecord)
     except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):

@@ -43,19 +43,19 @@ def read_events(folder: Path) -> Trajectory | None:
     trajectory = Trajectory(conversation=[], ended=INTERRUPTED)
     calls: dict[str, _Call] = {}
     reply = None
-    for event in _lines(folder):
+    for event in _read_events(folder):
         if event.status is not None:
             trajectory.ended = ENDINGS.get(event.status, event.status)
         if event.message is None:
             continue
         message = kept_message(event.message)
         if event.llm_response_id is not None and event.llm_response_id == reply:
-            _join(trajectory.conversation[-1], message)
+            _append_calls(trajectory.conversation[-1], message)
         else:
             trajectory.conversation.append(message)
         reply = event.llm_response_id
         for call in message.get("tool_calls", []) if event.llm_response_id else []:
-            calls[call["id"]] = _Call(event.time, _command(call["function"]))
+            calls[call["id"]] = _Call(event.time, _command_line(call["function"]))
         if message["role"] == "tool" and (done := calls.get(event.tool_call_id or "")) is not None:
             _add_step(trajectory, done, event, str(message["content"]))
     if trajectory.conversation:
@@ -63,7 +63,7 @@ def read_events(folder: Path) -> Trajectory | None:
     return None
 
 
-def _lines(folder: Path) -> list[_Event]:
+def _read_events(folder: Path) -> list[_Event]:
     file = folder / EVENTS
     events: list[_Event] = []
     for line in file.read_bytes().splitlines() if file.is_file() else ():
@@ -74,13 +74,13 @@ def _lines(folder: Path) -> list[_Event]:
     return events
 
 
-def _join(message: Row, more: Row) -> None:
+def _append_calls(message: Row, more: Row) -> None:
     """Append the text and the calls of `more` to `message`: a reply with several calls is an event for each of them."""
     message["content"] += more["content"]
     message["tool_calls"] = [*message.get("tool_calls", []), *more.get("tool_calls", [])]
 
 
-def _command(function: Row) -> str:
+def _command_line(function: Row) -> str:
     """Return a line for the shell as it is; another tool's name with its arguments."""
     name, arguments = str(function["name"]), str(function["arguments"])
     if name != TERMINAL:

@@ -22,27 +22,27 @@ def main(settings: dict[str, Any], model: dict[str, Any]) -> int:
     out = Path(settings["out"])
     out.mkdir(parents=True, exist_ok=True)
     with out.joinpath(EVENTS).open("w", encoding="utf-8") as lines:
-        write(lines, {"event": "begin", "version": version("openhands-sdk")})
+        write_record(lines, {"event": "begin", "version": version("openhands-sdk")})
         llm = LLM(**model)
         preset = importlib.import_module(f"openhands.tools.preset.{settings['preset']}")
         conversation = Conversation(
             agent=getattr(preset, f"get_{settings['preset']}_agent")(llm=llm, cli_mode=True),
             workspace=Path.cwd(),
-            callbacks=[lambda event: write(lines, line(event, llm))],
+            callbacks=[lambda event: write_record(lines, event_record(event, llm))],
             visualizer=None,
         )
         conversation.send_message(settings["message"])
-        write(lines, {"event": "end", "status": work(conversation, settings)})
+        write_record(lines, {"event": "end", "status": run_conversation(conversation, settings)})
         conversation.close()
     return 0
 
 
-def write(lines: TextIO, record: dict[str, Any]) -> None:
+def write_record(lines: TextIO, record: dict[str, Any]) -> None:
     lines.write(json.dumps(record) + "\n")
     lines.flush()
 
 
-def line(event: Any, llm: Any) -> dict[str, Any]:
+def event_record(event: Any, llm: Any) -> dict[str, Any]:
     """Return what is kept of an event: its message as the model sees it, and how its command ended."""
     record = {"event": type(event).__name__, "time": event.timestamp}
     if hasattr(event, "to_llm_message"):
@@ -56,36 +56,36 @@ def line(event: Any, llm: Any) -> dict[str, Any]:
     return record
 
 
-def work(conversation: Any, settings: dict[str, Any]) -> str:
+def run_conversation(conversation: Any, settings: dict[str, Any]) -> str:
     """Run the conversation until the agent says that it is done. A reply that calls no tool is answered, as nobody
     else is there to do so."""
     for left in reversed(range(settings["max_empty"])):
-        conversation.max_iteration_per_run = settings["max_turns"] - turns(conversation)
+        conversation.max_iteration_per_run = settings["max_turns"] - reply_count(conversation)
         try:
             conversation.run()
         except Exception:
-            if turns(conversation) >= settings["max_turns"] and not finished(conversation):
+            if reply_count(conversation) >= settings["max_turns"] and not has_called_finish(conversation):
                 return "steps"
             raise
-        if finished(conversation):
+        if has_called_finish(conversation):
             break
-        if turns(conversation) >= settings["max_turns"]:
+        if reply_count(conversation) >= settings["max_turns"]:
             return "steps"
         if left and conversation.state.execution_status.value == "finished":
             conversation.send_message(settings["go_on"])
     status = str(conversation.state.execution_status.value)
-    if status == "finished" and not finished(conversation):
+    if status == "finished" and not has_called_finish(conversation):
         return "no_command"
     return status
 
 
-def turns(conversation: Any) -> int:
+def reply_count(conversation: Any) -> int:
     """Return the number of replies of the model, each of which may hold several calls."""
     replies = (getattr(event, "llm_response_id", None) for event in conversation.state.events)
     return len({reply for reply in replies if reply})
 
 
-def finished(conversation: Any) -> bool:
+def has_called_finish(conversation: Any) -> bool:
     return any(getattr(event, "tool_name", "") == FINISH for event in conversation.state.events)
 
 

@@ -151,7 +151,7 @@ class DeclaredAgent:
         self, request: Request, session: GatewayTask, environment: AgentEnvironment, row: Row
     ) -> ExecutedCommand:
         workdir = str(row.get("container_repo_dir") or "")
-        task = "\n\n".join(_text(message) for message in request.messages or [])
+        task = "\n\n".join(_message_text(message) for message in request.messages or [])
         if len(task.encode("utf-8", "replace")) > LONGEST_WORD:
             raise DataError(f"The task has more than {LONGEST_WORD:,} bytes, which no command line can hold.")
 
@@ -257,7 +257,7 @@ def mcp_servers(row: Row) -> list[McpServer]:
     return msgspec.convert(row.get("mcp_servers") or [], list[McpServer])
 
 
-def _text(message: Message) -> str:
+def _message_text(message: Message) -> str:
     content = message.content
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content)

@@ -19,12 +19,12 @@ def kept_message(raw: Mapping[str, Any]) -> Row:
     """
     return {
         "role": raw.get("role"),
-        "content": _text(raw.get("content")),
+        "content": _content_text(raw.get("content")),
         **{name: raw[name] for name in KEPT if raw.get(name)},
     }
 
 
-def _text(content: object) -> str:
+def _content_text(content: object) -> str:
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     if content is None:

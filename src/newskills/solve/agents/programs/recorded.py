@@ -10,7 +10,7 @@ from newskills.base.environment import ExecutedCommand
 from newskills.base.records import Row
 from newskills.gateway.form import argument_text, arguments_of, name_of
 from newskills.gateway.recording import GatewayLog, LogRecorder, RecordedExchange
-from newskills.gateway.segments import Conversation, conversations
+from newskills.gateway.segments import Conversation, read_conversations
 from newskills.gateway.server import GatewayExchange
 from newskills.gateway.tasks import GatewayTask
 from newskills.solve.agents.options import Trajectory
@@ -42,7 +42,7 @@ class TaskRecorders:
 
 def recorded_trajectory(log: GatewayLog) -> Trajectory:
     """Return the longest conversation of a task, one with tools before one without, with its calls as steps."""
-    chosen = max(conversations(log), key=_worth)
+    chosen = max(read_conversations(log), key=_conversation_rank)
     last = chosen.exchanges[-1]
     messages = [kept_message(message) for message in log.history(last.reply or last.prompt)]
     trajectory = Trajectory(conversation=messages, tools=log.tools.get(last.tools_id))
@@ -55,11 +55,11 @@ def recorded_trajectory(log: GatewayLog) -> Trajectory:
         for call in message.get("tool_calls") or ():
             output = results.get(str(call.get("id")), "").encode("utf-8", "replace")
             done = ExecutedCommand(status="completed", output=output, seconds=seconds)
-            trajectory.add_step(_command(call), done)
+            trajectory.add_step(_command_line(call), done)
     return trajectory
 
 
-def _worth(conversation: Conversation) -> tuple[bool, int]:
+def _conversation_rank(conversation: Conversation) -> tuple[bool, int]:
     with_tools = any(exchange.tools_id for exchange in conversation.exchanges)
     return with_tools, len(conversation.exchanges)
 
@@ -71,7 +71,7 @@ def _seconds_until(exchange: RecordedExchange, later: list[RecordedExchange]) ->
     return 0.0
 
 
-def _command(call: Row) -> str:
+def _command_line(call: Row) -> str:
     """Return the command line of a call, or the tool with its arguments."""
     arguments = arguments_of(call)
     for name in COMMANDS:

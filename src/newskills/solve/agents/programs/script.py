@@ -39,7 +39,7 @@ def run_script(
         "umask 022",
         f'if [ -z "$HOME" ] || [ ! -w "$HOME" ]; then HOME={WORK}/home; export HOME; fi',
         f'mkdir -p {OUT} "$HOME"',
-        *_written(TASK_FILE, values["task"]),
+        *_write_commands(TASK_FILE, values["task"]),
     ]
     files = dict(definition.files)
     entries = definition.mcp.entries(servers)
@@ -53,7 +53,7 @@ def run_script(
             text = filled(content, values)
         else:
             text = json.dumps(filled(content, values), indent=2, ensure_ascii=False)
-        lines += _written(filled(path, values), text)
+        lines += _write_commands(filled(path, values), text)
     lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     return "\n".join([*lines, f"exec {shlex.join(words)}", ""])
 
@@ -61,7 +61,7 @@ def run_script(
 def gather_script(definition: AgentDefinition) -> str:
     """Return the script that copies what the program has logged to OWN_LOG, and removes its files from the task's
     folder."""
-    patterns = " ".join(_place(pattern, is_pattern=True) for pattern in filled(definition.log, {"out": OUT}))
+    patterns = " ".join(_shell_path(pattern, is_pattern=True) for pattern in filled(definition.log, {"out": OUT}))
     lines = [f"rm -rf {OWN_LOG}; mkdir -p {OWN_LOG}; n=0"]
     if patterns:
         lines += [
@@ -72,18 +72,18 @@ def gather_script(definition: AgentDefinition) -> str:
             "done",
         ]
     for pattern in definition.leaves:
-        lines.append(f"rm -rf -- {_place(pattern, is_pattern=True)}")
+        lines.append(f"rm -rf -- {_shell_path(pattern, is_pattern=True)}")
     return "\n".join([*lines, "true"])
 
 
-def _written(path: str, text: str) -> list[str]:
+def _write_commands(path: str, text: str) -> list[str]:
     """Return the lines that write `text` to `path`."""
-    place = _place(path)
+    place = _shell_path(path)
     end = f"END-{secrets.token_hex(12)}"
     return [f'mkdir -p "$(dirname {place})"', f"cat > {place} <<'{end}'", text, end]
 
 
-def _place(path: str, *, is_pattern: bool = False) -> str:
+def _shell_path(path: str, *, is_pattern: bool = False) -> str:
     """Return a path as a word of the shell: a leading `~` is the home, and the signs of a pattern keep their
     meaning."""
     start, rest = ('"$HOME"/', path[2:]) if path.startswith("~/") else ("", path)

@@ -111,7 +111,7 @@ class SweAgent:
             lambda endpoint: command_line(self._variables, endpoint, self._words(model.name, endpoint, row)),
             time_for(row, self.config.time_limit),
         )
-        return await container.trajectory(environment, ran, session, _read, _REASON)
+        return await container.trajectory(environment, ran, session, _find_trajectory, _REASON)
 
     def _words(self, model: str, endpoint: ProgramEndpoint, row: Row) -> list[str]:
         """Return the program's command line."""
@@ -137,7 +137,7 @@ class SweAgent:
             "problem_statement.path": f"{WORK}/issue.md",
             "problem_statement.id": "task",
             "output_dir": OUT,
-            **_flat(self.config.options),
+            **_flatten_options(self.config.options),
         }
         words = [str(self._program.with_name("python")), str(self._program), "run"]
         return [*words, *(f"--{name}={value}" for name, value in options.items())]
@@ -181,16 +181,16 @@ class SweAgent:
         return "+".join([*(versions or ["unknown"]), *([commit[:12]] if commit else [])])
 
 
-def _flat(options: Row, prefix: str = "") -> dict[str, str]:
+def _flatten_options(options: Row, prefix: str = "") -> dict[str, str]:
     """Flatten options, named as words of a command line name them.
 
-    >>> _flat({"agent": {"tools": {"execution_timeout": 60}}, "env.name": "a"})
+    >>> _flatten_options({"agent": {"tools": {"execution_timeout": 60}}, "env.name": "a"})
     {'agent.tools.execution_timeout': '60', 'env.name': 'a'}
     """
     flat: dict[str, str] = {}
     for name, value in options.items():
         if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}.")
+            flat |= _flatten_options(value, f"{prefix}{name}.")
         else:
             if isinstance(value, str):
                 flat[f"{prefix}{name}"] = value
@@ -199,7 +199,7 @@ def _flat(options: Row, prefix: str = "") -> dict[str, str]:
     return flat
 
 
-def _read(folder: Path) -> Trajectory | None:
+def _find_trajectory(folder: Path) -> Trajectory | None:
     """Return the trajectory in `folder`; None where there is none. Raises EnvironmentFailedError."""
     file = next(iter(sorted(folder.rglob(f"*{SUFFIX}"))), None)
     if file is None:

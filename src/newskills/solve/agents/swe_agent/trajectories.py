@@ -56,10 +56,10 @@ def read_trajectory(file: Path) -> Trajectory:
         read = msgspec.json.decode(file.read_bytes(), type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise EnvironmentFailedError(f"SWE-agent's trajectory {file.name} cannot be read: {error}.") from error
-    if (reason := _reason(read.info.exit_status)) in FAILURES:
+    if (reason := _exit_reason(read.info.exit_status)) in FAILURES:
         raise EnvironmentFailedError(f"SWE-agent was ended by an error of its own ({reason}); its log says which.")
     trajectory = Trajectory(
-        conversation=[_message(message) for message in read.history], submission=read.info.submission or ""
+        conversation=[_read_message(message) for message in read.history], submission=read.info.submission or ""
     )
     for step in read.trajectory:
         if step.action.strip():
@@ -71,10 +71,10 @@ def read_trajectory(file: Path) -> Trajectory:
     return trajectory
 
 
-def _reason(status: str | None) -> str | None:
+def _exit_reason(status: str | None) -> str | None:
     """Return why it ended: what it hands in after a limit was reached is no submission of the model's.
 
-    >>> _reason("submitted"), _reason("submitted (exit_cost)"), _reason("exit_error")
+    >>> _exit_reason("submitted"), _exit_reason("submitted (exit_cost)"), _exit_reason("exit_error")
     ('submitted', 'exit_cost', 'exit_error')
     """
     match = _AFTER_ALL.match(status or "")
@@ -83,7 +83,7 @@ def _reason(status: str | None) -> str | None:
     return status
 
 
-def _message(raw: Row) -> Row:
+def _read_message(raw: Row) -> Row:
     answered = raw.get("tool_call_ids")
     if raw.get("role") == "tool" and isinstance(answered, list) and answered:
         return kept_message({**raw, "tool_call_id": answered[0]})

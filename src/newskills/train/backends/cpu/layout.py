@@ -55,7 +55,7 @@ class SharedPrefixes(Struct, frozen=True):
     parent: list[int]
 
 
-def share(sequences: Sequence[Sequence[int]]) -> SharedPrefixes:
+def share_prefixes(sequences: Sequence[Sequence[int]]) -> SharedPrefixes:
     """Let neighbours that begin alike share a prefix; every sequence keeps at least one token of its own."""
     groups: list[tuple[list[Sequence[int]], int]] = []
     for tokens in sequences:
@@ -91,7 +91,7 @@ class Layout:
     """
 
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
-        parts = share(sequences)
+        parts = share_prefixes(sequences)
         self.own = Ragged([len(tokens) for tokens in parts.own])
         self.prefix = Ragged([len(tokens) for tokens in parts.prefixes]) if parts.prefixes else None
         self.ids = torch.tensor([token for tokens in (*parts.prefixes, *parts.own) for token in tokens])

@@ -153,7 +153,7 @@ class Block:
                 rms_norm(part, weight, self.shape.rms_norm_eps)
                 for part, weight in zip((q, k), self.head_norms, strict=True)
             )
-        return rotate(q, rotation), rotate(k, rotation), v
+        return apply_rotary(q, rotation), apply_rotary(k, rotation), v
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
         """Compute the rest of the block after attention."""
@@ -173,7 +173,7 @@ class Llama:
         generator = torch.Generator().manual_seed(lora.seed)
         try:
             blocks = [
-                Block(shape, _below(tensors, f"model.layers.{index}.", dtype), lora, generator)
+                Block(shape, _select_tensors(tensors, f"model.layers.{index}.", dtype), lora, generator)
                 for index in range(shape.num_hidden_layers)
             ]
             embedding, norm = tensors["model.embed_tokens.weight"].to(dtype), tensors["model.norm.weight"]
@@ -290,13 +290,13 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return normed
 
 
-def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+def apply_rotary(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
     cos, sin = rotation
     left, right = x.chunk(2, -1)
     return x * cos + torch.cat((-right, left), -1) * sin
 
 
-def _below(tensors: Mapping[str, Tensor], prefix: str, dtype: torch.dtype) -> dict[str, Tensor]:
+def _select_tensors(tensors: Mapping[str, Tensor], prefix: str, dtype: torch.dtype) -> dict[str, Tensor]:
     return {
         name.removeprefix(prefix): value.to(dtype) for name, value in tensors.items() if name.startswith(prefix)
     }

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from newskills.train.backends.cpu.layout import SHORT, share
+from newskills.train.backends.cpu.layout import SHORT, share_prefixes
 from newskills.train.backends.cpu.losses import CHUNK
 from newskills.train.backends.cpu.sampler import CACHE_BYTES
 from newskills.train.backends.cpu.trainer import MICRO_TOKENS
@@ -49,7 +49,7 @@ def part_of_step(sequences: Iterable[Sequence[int]], scored: int, *, sampled: in
         if part and size > MICRO_TOKENS:
             break
         part.append(tokens)
-    shared = share(part)
+    shared = share_prefixes(part)
     own = max(map(len, shared.own))
     front = max(map(len, shared.prefixes), default=0)
     return PartSize(
@@ -74,8 +74,8 @@ def cpu_parts(shape: ModelShape, part: PartSize, rank: int, value: int, stored: 
         "pairs": float(4 * pairs),
         "optimizer": float(8 * pairs),
         "gradients": float(4 * pairs),
-        "activations": float(shape.layers * _kept(shape, part, rank, value)),
-        "logits": float(_head(shape, part, value)),
+        "activations": float(shape.layers * _layer_bytes(shape, part, rank, value)),
+        "logits": float(_head_bytes(shape, part, value)),
     }
     phases = [reading, learning]
     if part.sampled:
@@ -97,7 +97,7 @@ SAMPLED_ROWS = 4
 """Rows of the vocabulary that choosing a token keeps in float32."""
 
 
-def _kept(shape: ModelShape, part: PartSize, rank: int, value: int) -> float:
+def _layer_bytes(shape: ModelShape, part: PartSize, rank: int, value: int) -> float:
     """Return the bytes that autograd keeps of a layer: inputs of norms, of projections and of their pairs, what the
     feed-forward layer multiplies, queries, keys, values and probabilities of attention."""
     normed = shape.attention + shape.kv if shape.normed_heads else 0
@@ -109,7 +109,7 @@ def _kept(shape: ModelShape, part: PartSize, rank: int, value: int) -> float:
     return float(value * (part.tokens * of_token + part.rows * of_row) + probabilities)
 
 
-def _head(shape: ModelShape, part: PartSize, value: int) -> float:
+def _head_bytes(shape: ModelShape, part: PartSize, value: int) -> float:
     """Return the bytes of a tile of logits, with what their sum needs, and of the slopes of all tokens that count."""
     tile = min(CHUNK, part.scored) * shape.vocab * 4 * TILES
     return float(tile + value * part.scored * shape.hidden)
@@ -136,11 +136,9 @@ def largest_part(method: Any, data: Any) -> PartSize | None:
         replies = [[*longest, *[-1 - at] * method.max_tokens] for at in range(method.group_size)]
         cache = len(longest) + method.max_tokens
         return part_of_step(replies * count, method.max_tokens, sampled=count, cache=cache)
-    items = (
-        [replies for item in data for replies in (_replies(item),) if replies]
-        if isinstance(data, Sequence)
-        else []
-    )
+    if not isinstance(data, Sequence):
+        return None
+    items = list(filter(None, map(_item_replies, data)))
     items.sort(key=lambda replies: -sum(len(datum.tokens) for datum in replies))
     step = [datum for replies in items[: getattr(method, "batch_size", 1)] for datum in replies]
     if not step:
@@ -149,7 +147,7 @@ def largest_part(method: Any, data: Any) -> PartSize | None:
     return part_of_step([datum.tokens for datum in step], scored)
 
 
-def _replies(item: Any) -> list[Datum]:
+def _item_replies(item: Any) -> list[Datum]:
     """Return the sequences of an example, a pair or a labelled reply."""
     parts = [item] if isinstance(item, Datum) else [getattr(item, name, None) for name in REPLIES]
     return [part for part in parts if isinstance(part, Datum)]

@@ -57,7 +57,7 @@ class CpuRewardModel(CpuTrainer):
         """Add the gradient of the mean loss; return the scores of the pairs. Raises TrainingError for a loss that is
         not finite, DataError."""
         scores: list[PairScores] = []
-        for part in _parts([_sequences(pair) for pair in pairs]):
+        for part in _micro_batches([_pair_sequences(pair) for pair in pairs]):
             values = self._values([sequence for pair in part for sequence in pair])
             loss = -F.logsigmoid(values[::2] - values[1::2]).sum() / len(pairs)
             if not torch.isfinite(loss):
@@ -73,13 +73,13 @@ class CpuRewardModel(CpuTrainer):
 
     def scores(self, pairs: Sequence[Pair]) -> list[PairScores]:
         """Compute scores without gradient. Raises DataError for a reply that is longer than the model's context."""
-        values = self.values([sequence for pair in pairs for sequence in _sequences(pair)])
+        values = self.values([sequence for pair in pairs for sequence in _pair_sequences(pair)])
         return [PairScores(*two) for two in zip(values[::2], values[1::2], strict=True)]
 
     def values(self, sequences: Sequence[Sequence[int]]) -> list[float]:
         """Return a number for each sequence of token ids. Raises DataError for one that does not fit."""
         with torch.inference_mode():
-            parts = _parts([(sequence,) for sequence in sequences])
+            parts = _micro_batches([(sequence,) for sequence in sequences])
             return [value for part in parts for value in self._values([only for (only,) in part]).tolist()]
 
     def _values(self, sequences: Sequence[Sequence[int]]) -> Tensor:
@@ -110,12 +110,12 @@ def load_reward_model(folder: Path, threads: int = 0, dtype: str = "auto") -> Cp
     return CpuRewardModel(folder, CpuTrainerConfig(lora=LoraConfig(rank=1), dtype=dtype, threads=threads))
 
 
-def _sequences(pair: Pair) -> tuple[Sequence[int], Sequence[int]]:
+def _pair_sequences(pair: Pair) -> tuple[Sequence[int], Sequence[int]]:
     first, second = ([*reply.tokens, reply.targets[-1]] for reply in (pair.chosen, pair.rejected))
     return first, second
 
 
-def _parts(groups: Sequence[tuple[Sequence[int], ...]]) -> Iterator[list[tuple[Sequence[int], ...]]]:
+def _micro_batches(groups: Sequence[tuple[Sequence[int], ...]]) -> Iterator[list[tuple[Sequence[int], ...]]]:
     """Yield groups that are computed at once: of at most `MICRO_TOKENS`, or one alone."""
     part: list[tuple[Sequence[int], ...]] = []
     size = 0

@@ -22,7 +22,7 @@ Decode = Callable[[Sequence[int]], str]
 
 
 @torch.inference_mode()
-def sample(
+def sample_continuations(
     model: Llama,
     prompts: Sequence[Sequence[int]],
     num_samples: int,
@@ -38,14 +38,16 @@ def sample(
     dice = torch.rand(len(prompts) * num_samples, params.max_tokens, generator=generator, dtype=torch.float64)
     sampled: list[list[Sampled]] = []
     with model.steady():
-        for start, end in _batches(model, prompts, num_samples, params.max_tokens):
+        for start, end in _prompt_batches(model, prompts, num_samples, params.max_tokens):
             part = dice[start * num_samples : end * num_samples]
             flat = _Batch(model, prompts[start:end], num_samples, params, part, decode).run()
             sampled += [flat[at : at + num_samples] for at in range(0, len(flat), num_samples)]
     return sampled
 
 
-def _batches(model: Llama, prompts: Sequence[Sequence[int]], copies: int, more: int) -> Iterator[tuple[int, int]]:
+def _prompt_batches(
+    model: Llama, prompts: Sequence[Sequence[int]], copies: int, more: int
+) -> Iterator[tuple[int, int]]:
     shape = model.shape
     place = 2 * shape.num_hidden_layers * shape.kv_heads * shape.head * model.embedding.element_size()
     start, longest = 0, 0
@@ -84,7 +86,7 @@ class _Batch:
         logits, cache = self.model.prefill(self.prompts, self.copies, self.params.max_tokens)
         alive = torch.arange(len(self.tokens))
         for step in range(self.params.max_tokens):
-            chosen, logprobs = choose(logits, self.params, self.dice[alive, step])
+            chosen, logprobs = draw_tokens(logits, self.params, self.dice[alive, step])
             self.tokens[alive, step], self.logprobs[alive, step] = chosen, logprobs
             ended = (torch.isin(chosen, self.stops) | self._ended_by_text(alive, step)) & ~self.stopped[alive]
             self.lengths[alive[ended]] = step + 1
@@ -121,7 +123,7 @@ class _Batch:
         )
 
 
-def choose(logits: Tensor, params: SamplingParams, dice: Tensor) -> tuple[Tensor, Tensor]:
+def draw_tokens(logits: Tensor, params: SamplingParams, dice: Tensor) -> tuple[Tensor, Tensor]:
     """Choose from logits [B, V] and one number in [0, 1) a row → token ids [B] and their log-probabilities [B].
 
     The token is where the cumulative distribution passes the number: one sum, no random number a vocabulary entry.
@@ -134,7 +136,7 @@ def choose(logits: Tensor, params: SamplingParams, dice: Tensor) -> tuple[Tensor
         chosen = wide.argmax(-1, keepdim=True)
     else:
         plain = params.temperature == 1 and params.top_p >= 1 and params.top_k < 1
-        shares = own if plain else _cut(wide / params.temperature, params).softmax(-1)
+        shares = own if plain else _truncate_logits(wide / params.temperature, params).softmax(-1)
         cumulative = shares.cumsum(-1)
         aim = dice.to(cumulative.dtype).unsqueeze(1) * cumulative[:, -1:]
         chosen = torch.searchsorted(cumulative, aim, right=True).clamp_(max=wide.shape[1] - 1)
@@ -148,7 +150,7 @@ def choose(logits: Tensor, params: SamplingParams, dice: Tensor) -> tuple[Tensor
     return chosen.squeeze(1), logprobs.squeeze(1)
 
 
-def _cut(logits: Tensor, params: SamplingParams) -> Tensor:
+def _truncate_logits(logits: Tensor, params: SamplingParams) -> Tensor:
     """Cut top_k, then top_p (https://arxiv.org/abs/1904.09751); what is cut away becomes -inf."""
     if 0 < params.top_k < logits.shape[1]:
         least = logits.topk(params.top_k).values[:, -1:]

@@ -21,7 +21,7 @@ from newskills.train.backends.cpu.adamw import MOMENTS, AdamW
 from newskills.train.backends.cpu.layout import Layout, common_length
 from newskills.train.backends.cpu.llama import Llama, LoraConfig
 from newskills.train.backends.cpu.losses import loss_of, target_logprobs
-from newskills.train.backends.cpu.sampler import Decode, sample
+from newskills.train.backends.cpu.sampler import Decode, sample_continuations
 from newskills.train.backends.cpu.weights import Shape, check_tensors, read_shape, read_tensors
 from newskills.train.loops.signal import GradientMoments, moments_of
 from newskills.train.settings import PROJECTIONS
@@ -128,11 +128,11 @@ class CpuTrainer:
             gradients = [torch.zeros_like(value) if value.grad is None else value.grad for value in parameters]
             self.optimizer.zero_grad()
             torch._foreach_add_(halves[number % 2], gradients)
-            squares += _inner(gradients, gradients)
+            squares += _inner_product(gradients, gradients)
             total += output.loss
             logprobs += output.logprobs
-        lengths = [_inner(half, half) for half in halves]
-        across = _inner(*halves)
+        lengths = [_inner_product(half, half) for half in halves]
+        across = _inner_product(*halves)
         torch._foreach_add_(halves[0], halves[1])
         for value, gradient in zip(parameters, halves[0], strict=True):
             value.grad = gradient
@@ -172,7 +172,9 @@ class CpuTrainer:
                 f"{context}.",
                 hint="Lower max_tokens, or leave out long prompts.",
             )
-        return sample(self.model, prompts, num_samples, params, self._decode if params.stop_texts else None)
+        return sample_continuations(
+            self.model, prompts, num_samples, params, self._decode if params.stop_texts else None
+        )
 
     @cached_property
     def _decode(self) -> Decode:
@@ -216,7 +218,7 @@ class CpuTrainer:
         if not state:
             return self.reference_logprobs(data, temperature)
         if self._kept is None or self._kept[0] != state:
-            self._kept = state, _adapter(Path(state))
+            self._kept = state, _load_adapter(Path(state))
         own = {name: value.detach().clone() for name, value in self.named.items()}
         try:
             self._put(self._kept[1])
@@ -316,7 +318,7 @@ class CpuTrainer:
         """Compute the loss of some data, and the log-probabilities of their targets."""
         lengths = [len(datum.tokens) for datum in part]
         joined = {
-            field: torch.tensor([value for datum in part for value in _field(datum, field, loss)])
+            field: torch.tensor([value for datum in part for value in _datum_field(datum, field, loss)])
             for field in FIELDS[loss]
         }
         if loss == "gspo":
@@ -338,13 +340,13 @@ class CpuTrainer:
         return value, [piece.tolist() for piece in every.split(lengths)]
 
 
-def _inner(some: Sequence[Tensor], others: Sequence[Tensor]) -> float:
+def _inner_product(some: Sequence[Tensor], others: Sequence[Tensor]) -> float:
     """Return the inner product of two gradients."""
     pairs = zip(some, others, strict=True)
     return math.fsum(torch.dot(left.flatten(), right.flatten()).item() for left, right in pairs)
 
 
-def _adapter(folder: Path) -> Mapping[str, Tensor]:
+def _load_adapter(folder: Path) -> Mapping[str, Tensor]:
     """Return the pairs of a saved state. Raises DataError where there are none."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -355,7 +357,7 @@ def _adapter(folder: Path) -> Mapping[str, Tensor]:
         raise DataError(f"{folder} is not a checkpoint of the cpu trainer: {error}.") from error
 
 
-def _field(datum: Datum, field: str, loss: str) -> Sequence[float]:
+def _datum_field(datum: Datum, field: str, loss: str) -> Sequence[float]:
     values: Any = getattr(datum, field)
     if field == "in_ratio" and values is None:
         values = datum.sampled()

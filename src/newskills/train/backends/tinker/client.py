@@ -52,7 +52,7 @@ class Service(Struct, frozen=True, kw_only=True):
 def service_from(environ: Mapping[str, str], base_model: str, rank: int, seed: int | None = None) -> Service:
     """Return the service that TINKER_BASE_URL names. Raises AuthError without TINKER_API_KEY, ConfigError without
     client."""
-    _library()
+    _import_tinker()
     if not environ.get(KEY):
         raise AuthError(
             f"{KEY} is not set.",
@@ -67,10 +67,10 @@ class TinkerClient:
     def __init__(self, service: Service) -> None:
         """Connect to the service. Raises ConfigError without the client, AuthError where it finds no key, TrainingError
         without service."""
-        self._types = _library().types
+        self._types = _import_tinker().types
         self.service = service
-        with _told(f"Cannot reach the Tinker service {service.base_url or ''}".rstrip()):
-            self._client = _library().ServiceClient(base_url=service.base_url, api_key=os.environ.get(KEY))
+        with _translate_errors(f"Cannot reach the Tinker service {service.base_url or ''}".rstrip()):
+            self._client = _import_tinker().ServiceClient(base_url=service.base_url, api_key=os.environ.get(KEY))
         self._training: Any = None
         self._sampling: Any = None
         self._reference: Any = None
@@ -85,8 +85,8 @@ class TinkerClient:
         """
         bounds = {name: getattr(config, name, None) for name in LossConfig.__struct_fields__}
         settings = {name: value for name, value in bounds.items() if value is not None}
-        with _told("The service refused a training pass"):
-            output = _of(
+        with _translate_errors("The service refused a training pass"):
+            output = _promise_result(
                 self._learner().forward_backward(
                     [self._datum(datum, loss) for datum in data], loss, settings or None
                 )
@@ -111,8 +111,10 @@ class TinkerClient:
         refuses."""
         loss: LossName = "importance_sampling" if data[0].weights is None else "cross_entropy"
         settings = None if temperature == 1 else {"temperature": temperature}
-        with _told("The service refused a forward pass"):
-            output = _of(self._learner().forward([self._datum(datum, loss) for datum in data], loss, settings))
+        with _translate_errors("The service refused a forward pass"):
+            output = _promise_result(
+                self._learner().forward([self._datum(datum, loss) for datum in data], loss, settings)
+            )
         return [[float(value) for value in entry["logprobs"].data] for entry in output.loss_fn_outputs]
 
     def reference_logprobs(self, data: Sequence[Datum], temperature: float = 1.0) -> list[list[float]]:
@@ -123,16 +125,18 @@ class TinkerClient:
                 f"A Tinker service scores the initial model at temperature 1, and ++temperature is {temperature:g}.",
                 hint="Set ++temperature=1, or leave out ++kl.",
             )
-        with _told(f"The service could not score texts with {self.service.base_model}"):
+        with _translate_errors(f"The service could not score texts with {self.service.base_model}"):
             if self._reference is None:
-                self._reference = _of(self._client.create_sampling_client(base_model=self.service.base_model))
+                self._reference = _promise_result(
+                    self._client.create_sampling_client(base_model=self.service.base_model)
+                )
             futures = [
                 self._reference.compute_logprobs(
                     self._types.ModelInput.from_ints([*datum.tokens, datum.targets[-1]])
                 )
                 for datum in data
             ]
-            scores = [_of(future) for future in futures]
+            scores = [_promise_result(future) for future in futures]
         return [[0.0 if value is None else float(value) for value in each[1:]] for each in scores]
 
     def optim_step(self, adam: AdamParams) -> dict[str, float]:
@@ -140,17 +144,19 @@ class TinkerClient:
         nothing."""
         self._sampling = None
         params = self._types.AdamParams(**{name: getattr(adam, name) for name in AdamParams.__struct_fields__})
-        with _told("The service refused an optimizer step"):
-            metrics = _of(self._learner().optim_step(params)).metrics or {}
+        with _translate_errors("The service refused an optimizer step"):
+            metrics = _promise_result(self._learner().optim_step(params)).metrics or {}
         return {name.split(":", 1)[0]: float(value) for name, value in metrics.items()}
 
     def sample(
         self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
     ) -> list[list[Sampled]]:
         """Sample with the weights of this moment. Every prompt has a seed of its own, from the seed and its place."""
-        with _told("The service refused to sample"):
+        with _translate_errors("The service refused to sample"):
             if self._sampling is None:
-                self._sampling = _of(self._learner().save_weights_and_get_sampling_client(**self._nameless()))
+                self._sampling = _promise_result(
+                    self._learner().save_weights_and_get_sampling_client(**self._nameless())
+                )
             futures = [
                 self._sampling.sample(
                     self._types.ModelInput.from_ints(list(prompt)),
@@ -159,8 +165,8 @@ class TinkerClient:
                 )
                 for place, prompt in enumerate(prompts)
             ]
-            answers = [_of(future) for future in futures]
-        sampled = [[_sampled(sequence) for sequence in answer.sequences] for answer in answers]
+            answers = [_promise_result(future) for future in futures]
+        sampled = [[_read_sample(sequence) for sequence in answer.sequences] for answer in answers]
         if params.logprob_temperature == 1:
             return sampled
         return self._rescored(prompts, sampled, params.logprob_temperature)
@@ -209,35 +215,35 @@ class TinkerClient:
 
     def save_weights(self, name: str) -> str:
         """Save weights and optimizer; return the tinker:// path."""
-        with _told(f"The service could not save {name}"):
-            return str(_of(self._learner().save_state(name)).path)
+        with _translate_errors(f"The service could not save {name}"):
+            return str(_promise_result(self._learner().save_state(name)).path)
 
     def save_sampler(self, name: str, seconds: int | None = None) -> str:
         """Save weights to sample from, for so many seconds (none: for good); return the tinker:// path."""
-        with _told(f"The service could not save {name}"):
-            return str(_of(self._learner().save_weights_for_sampler(name, ttl_seconds=seconds)).path)
+        with _translate_errors(f"The service could not save {name}"):
+            return str(_promise_result(self._learner().save_weights_for_sampler(name, ttl_seconds=seconds)).path)
 
     def fetch(self, name: str, folder: Path) -> None:
         """Fetch the weights of this moment into `folder`, as the service gives them away: LoRA pairs in PEFT's form.
 
         Raises TrainingError where the client or the service does not give them.
         """
-        with _told("The service does not allow downloading weights"):
-            path = _of(self._learner().save_weights_external(name)).path
-            rest = _library().RestClient(base_url=self.service.base_url, api_key=os.environ.get(KEY))
-            weights = _of(rest.get_external_weights_urls(path))
+        with _translate_errors("The service does not allow downloading weights"):
+            path = _promise_result(self._learner().save_weights_external(name)).path
+            rest = _import_tinker().RestClient(base_url=self.service.base_url, api_key=os.environ.get(KEY))
+            weights = _promise_result(rest.get_external_weights_urls(path))
             for file, url in weights.urls.items():
-                _download(url, folder / Path(file).name)
+                _download_file(url, folder / Path(file).name)
 
     def sample_from(self, path: str) -> None:
         """Sample from saved weights until the next optimizer step."""
-        with _told(f"The service has no {path}"):
-            self._sampling = _of(self._client.create_sampling_client(model_path=path))
+        with _translate_errors(f"The service has no {path}"):
+            self._sampling = _promise_result(self._client.create_sampling_client(model_path=path))
 
     def load_state(self, state: str) -> None:
         """Begin another training run, with the weights and the optimizer of `state`."""
-        with _told(f"The service could not load {state}", kind=DataError):
-            self._training = _of(self._client.create_training_client_from_state_with_optimizer(state))
+        with _translate_errors(f"The service could not load {state}", kind=DataError):
+            self._training = _promise_result(self._client.create_training_client_from_state_with_optimizer(state))
         self._sampling = None
 
     def tokenizer_name(self) -> str:
@@ -264,19 +270,19 @@ class TinkerClient:
         """
         if not hasattr(self._client, "close"):
             return
-        with _told("The service could not end the session"):
+        with _translate_errors("The service could not end the session"):
             closing = self._client.close(status)
             try:
                 closing.result(CLOSE_SECONDS)
             except TimeoutError:
                 closing.future().cancel()  # the client itself would try for minutes
-            except _library().NotFoundError:
+            except _import_tinker().NotFoundError:
                 pass  # the service has ended it before
 
     def _learner(self) -> Any:
         if self._training is None:
-            with _told(f"The service cannot train {self.service.base_model}"):
-                self._training = _of(
+            with _translate_errors(f"The service cannot train {self.service.base_model}"):
+                self._training = _promise_result(
                     self._client.create_lora_training_client(
                         base_model=self.service.base_model, rank=self.service.rank, seed=self.service.seed
                     )
@@ -331,20 +337,26 @@ def loss_of(loss: LossName, datum: Datum, logprobs: Sequence[float], config: Los
     """Compute the loss of one datum from what the service computed, for services that do not give it."""
     if loss == "cross_entropy":
         return -sum(weight * logprob for weight, logprob in zip(datum.weights or (), logprobs, strict=True))
-    total, of_sequence = 0.0, _sequence_gap(datum, logprobs) if loss == "gspo" else None
+    total, of_sequence = 0.0, None
+    if loss == "gspo":
+        of_sequence = _sequence_gap(datum, logprobs)
     beta = BETA if config.beta is None else config.beta
     for before, advantage, logprob in zip(datum.logprobs or (), datum.advantages or (), logprobs, strict=True):
         if loss == "dro":
             counted = before != 0 or advantage != 0
             total -= logprob * advantage - 0.5 * beta * (logprob - before) ** 2 * counted
             continue
-        ratio = math.exp(logprob - before if of_sequence is None else of_sequence) if advantage else 0.0
+        gap = logprob - before if of_sequence is None else of_sequence
+        ratio = math.exp(gap) if advantage else 0.0
         if loss == "importance_sampling":
             total -= ratio * advantage
             continue
         low, high = config.bounds(loss)
         clipped = min(max(ratio, low), high)
-        total -= clipped * logprob * advantage if loss == "cispo" else min(ratio * advantage, clipped * advantage)
+        if loss == "cispo":
+            total -= clipped * logprob * advantage
+        else:
+            total -= min(ratio * advantage, clipped * advantage)
     return total
 
 
@@ -359,7 +371,7 @@ def _sequence_gap(datum: Datum, logprobs: Sequence[float]) -> float:
     return sum(gaps) / max(1, len(gaps))
 
 
-def _sampled(sequence: Any) -> Sampled:
+def _read_sample(sequence: Any) -> Sampled:
     if sequence.logprobs is None:
         raise TrainingError("The service sent no log-probabilities of its samples; training needs them.")
     return Sampled(
@@ -369,14 +381,14 @@ def _sampled(sequence: Any) -> Sampled:
     )
 
 
-def _of(promise: Any) -> Any:
+def _promise_result(promise: Any) -> Any:
     """Return what a call promises; older clients give some things at once."""
     if hasattr(promise, "result"):
         return promise.result()
     return promise
 
 
-def _library() -> Any:
+def _import_tinker() -> Any:
     try:
         import tinker
     except ImportError as error:
@@ -386,7 +398,7 @@ def _library() -> Any:
     return tinker
 
 
-def _download(url: str, target: Path) -> None:
+def _download_file(url: str, target: Path) -> None:
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"{url[:40]} is not an address to download from")
     try:
@@ -399,11 +411,11 @@ def _download(url: str, target: Path) -> None:
 
 
 @contextmanager
-def _told(what: str, kind: type[NewskillsError] = TrainingError) -> Iterator[None]:
+def _translate_errors(what: str, kind: type[NewskillsError] = TrainingError) -> Iterator[None]:
     """Raise errors of the client as sentences of ours."""
     try:
         yield
-    except (_library().TinkerError, AttributeError, ValueError, OSError, RuntimeError) as error:
-        if isinstance(error, _library().AuthenticationError):
+    except (_import_tinker().TinkerError, AttributeError, ValueError, OSError, RuntimeError) as error:
+        if isinstance(error, _import_tinker().AuthenticationError):
             raise AuthError(f"{what}: {KEY} was refused.") from error
         raise kind(f"{what}: {error}") from error

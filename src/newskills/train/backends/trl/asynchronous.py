@@ -28,17 +28,17 @@ from newskills.train.backends.trl.fitting import check_fits
 from newskills.train.backends.trl.losses import check_loss
 from newskills.train.backends.trl.model import (
     TrainingTask,
-    arguments,
+    adapter_config,
     load_tokenizer,
-    peft_of,
     precision_of,
     router_arguments,
+    training_arguments,
 )
-from newskills.train.backends.trl.processes import agreed, on_cpu
+from newskills.train.backends.trl.processes import broadcast_from_first, on_cpu
 from newskills.train.backends.trl.rollouts import no_reward
 from newskills.train.backends.trl.sampling import TrlSampler
 from newskills.train.backends.trl.settings import SERVE
-from newskills.train.backends.trl.shared import TrlTrainerMixin, train
+from newskills.train.backends.trl.shared import TrlTrainerMixin, run_training
 from newskills.train.backends.trl.vllm_server import VllmServer
 from newskills.train.loops.groups import Group, measured
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
@@ -67,12 +67,12 @@ class _StepBatches(IterableDataset[dict[str, Any]]):
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         rank = self._trainer.accelerator.process_index
-        for batch in self._packed() if rank == 0 else iter(lambda: agreed(None), None):
+        for batch in self._packed() if rank == 0 else iter(lambda: broadcast_from_first(None), None):
             if rank == 0:
-                agreed(batch)
+                broadcast_from_first(batch)
             yield {name: values[rank : rank + 1] for name, values in batch.items()}
         if rank == 0:
-            agreed(None)
+            broadcast_from_first(None)
 
     def _packed(self) -> Iterator[dict[str, Any]]:
         trainer = self._trainer
@@ -104,7 +104,7 @@ def rows_of(groups: Sequence[Group], config: GrpoConfig, count: int, pad: int) -
     """
     units = [
         [
-            _sample(sequence, advantages[0], number)
+            _training_sample(sequence, advantages[0], number)
             for rollout, advantages in zip(group.rollouts, group.advantages, strict=True)
             if config.counts(rollout) and any(advantages)
             for sequence in traces(rollout, advantages)
@@ -114,7 +114,7 @@ def rows_of(groups: Sequence[Group], config: GrpoConfig, count: int, pad: int) -
     units = [unit for unit in units if unit]
     if len(units) < count:
         units = [[sample] for unit in units for sample in unit]
-    units += [[_nothing(pad)]] * (count - len(units))
+    units += [[_padding_sample(pad)]] * (count - len(units))
     rows = [packing.TreeRow() for _ in range(count)]
     for unit in sorted(units, key=lambda unit: -sum(len(sample["input_ids"]) for sample in unit)):
         row = min(rows, key=lambda row: (row.load, len(row.samples)))
@@ -123,7 +123,7 @@ def rows_of(groups: Sequence[Group], config: GrpoConfig, count: int, pad: int) -
     return rows
 
 
-def _sample(sequence: TrainingSequence, advantage: float, group: int) -> dict[str, Any]:
+def _training_sample(sequence: TrainingSequence, advantage: float, group: int) -> dict[str, Any]:
     datum = sequence.datum
     tokens = [*datum.tokens, datum.targets[-1]]
     mask, logprobs = np.zeros(len(tokens), np.int64), np.zeros(len(tokens), np.float32)
@@ -139,7 +139,7 @@ def _sample(sequence: TrainingSequence, advantage: float, group: int) -> dict[st
     }
 
 
-def _nothing(pad: int) -> dict[str, Any]:
+def _padding_sample(pad: int) -> dict[str, Any]:
     """Return a sequence that teaches nothing: TRL wants a token of each process."""
     return {
         "input_ids": np.asarray([pad, pad], np.int64),
@@ -256,7 +256,7 @@ def grpo_ahead(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -
     size = min(config.batch_size, len(data.problems))
     length = max(len(problem.prompt) for problem in data.problems) + config.max_tokens
     check_fits(task, size * config.group_size, length, config.max_tokens)
-    made = _make(task, data, config)
+    made = _make_trainer(task, data, config)
     trainer, server = made.trainer, made.server
 
     def more() -> dict[str, float]:
@@ -272,7 +272,7 @@ def grpo_ahead(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -
 
     sampler = _ServerSampler(trainer, made.tokenizer.pad_token_id, server)
     try:
-        return train(trainer, task, config, made.tokenizer.pad_token_id, more, sampler)
+        return run_training(trainer, task, config, made.tokenizer.pad_token_id, more, sampler)
     finally:
         if trainer.accelerator.is_main_process and trainer._lora_sync:
             for version in range(1, trainer.model_version + 1)[-settings.trl.staleness - 1 :]:
@@ -280,7 +280,7 @@ def grpo_ahead(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -
             shutil.rmtree(folder.path / ADAPTERS, ignore_errors=True)
 
 
-def _make(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> AsyncTraining:
+def _make_trainer(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> AsyncTraining:
     """Make the trainer. Raises ConfigError for a server that it cannot use."""
     settings, folder, stops = task.settings, task.folder, list(data.scorer.stops)
     trl = settings.trl
@@ -296,7 +296,7 @@ def _make(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> Asy
             model=str(task.base),
             reward_funcs=no_reward,
             args=AsyncGRPOConfig(
-                **arguments(config, settings, size, output=folder.path, updates=config.steps),
+                **training_arguments(config, settings, size, output=folder.path, updates=config.steps),
                 **({} if trl.router_loss is None else {"router_aux_loss_coef": trl.router_loss}),
                 model_init_kwargs={"dtype": dtype, "local_files_only": True},
                 num_generations=config.group_size,
@@ -310,7 +310,7 @@ def _make(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> Asy
             ),
             train_dataset=Dataset.from_dict({"prompt": [str(at) for at in range(len(data.problems))]}),
             processing_class=tokenizer,
-            peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
+            peft_config=adapter_config(settings),
             rollout_worker=ahead,
         )
     except (ValueError, ImportError, TimeoutError, KeyError) as error:

@@ -14,14 +14,14 @@ from newskills.base.errors import DataError
 from newskills.train.backends.trl.fitting import check_fits
 from newskills.train.backends.trl.model import (
     TrainingTask,
-    arguments,
+    adapter_config,
     check_lengths,
     load_model,
     load_tokenizer,
-    peft_of,
     router_arguments,
+    training_arguments,
 )
-from newskills.train.backends.trl.shared import TrlTrainerMixin, on_disk, places_of_steps, train
+from newskills.train.backends.trl.shared import TrlTrainerMixin, on_disk, places_of_steps, run_training
 from newskills.train.loops.dpo import DpoConfig, Pair
 from newskills.train.loops.sft import prompt_and_reply
 
@@ -32,7 +32,7 @@ class _DpoTrainer(TrlTrainerMixin, DPOTrainer):  # type: ignore[misc]
         return dataset
 
 
-def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
+def train_dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
     """Train on pairs with TRL. The order of pairs, the learning rates and the loss are those of
     `newskills.train.loops.dpo`; log-probabilities of the reference are computed before the first step, once per pair.
 
@@ -42,7 +42,7 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
     if not pairs:
         raise DataError("There is nothing to train on.", hint="Check the pairs of chosen and rejected replies.")
     settings, folder = task.settings, task.folder
-    rows = on_disk(Dataset.from_list([_row(pair) for pair in pairs]), folder.path)
+    rows = on_disk(Dataset.from_list([_pair_row(pair) for pair in pairs]), folder.path)
     lengths = [len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"])) for row in rows]
     # Both replies of a pair go through the model at once.
     check_fits(task, min(config.batch_size, len(pairs)), 2 * max(lengths), 2 * max(lengths))
@@ -54,7 +54,7 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
     trainer = _DpoTrainer(
         model=model,
         args=TrlConfig(
-            **arguments(config, settings, size, output=folder.path, updates=config.steps),
+            **training_arguments(config, settings, size, output=folder.path, updates=config.steps),
             **router_arguments(settings, model),
             beta=config.beta,
             loss_type=["sigmoid", "sft"] if config.sft_weight else ["sigmoid"],
@@ -65,7 +65,7 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
         ),
         train_dataset=rows,
         processing_class=tokenizer,
-        peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
+        peft_config=adapter_config(settings),
     )
     trainer.train_dataset = trainer.train_dataset.select(order)
     counts = [len(row["chosen_ids"]) + len(row["rejected_ids"]) for row in rows]
@@ -74,10 +74,10 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
         last = trainer.state.global_step * size
         return {"tokens": float(sum(counts[at] for at in order[last - size : last]))}
 
-    return train(trainer, task, config, tokenizer.pad_token_id, tokens)
+    return run_training(trainer, task, config, tokenizer.pad_token_id, tokens)
 
 
-def _row(pair: Pair) -> dict[str, list[int]]:
+def _pair_row(pair: Pair) -> dict[str, list[int]]:
     prompt, chosen = prompt_and_reply(pair.chosen)
     same, rejected = prompt_and_reply(pair.rejected)
     if prompt != same:

@@ -6,15 +6,15 @@ from __future__ import annotations
 import os
 
 from newskills.train.backends.trl.model import TrainingTask, precision_of
-from newskills.train.backends.trl.processes import division, on_cpu, processes
+from newskills.train.backends.trl.processes import on_cpu, process_count, sharding_strategy
 from newskills.train.memory import (
     TELLING,
     StepSize,
     TrainingPlan,
     check_memory,
     machine_memory,
+    memory_by_use,
     needed_line,
-    parts,
     step_size,
 )
 from newskills.train.shape import ModelShape, model_shape
@@ -28,23 +28,23 @@ def check_fits(
     Raises ConfigError where weights, gradients and moments alone do not fit, DataError for a config.json that cannot be
     read.
     """
-    sizes = estimate(task, sequences, length, scored, sampled=sampled, reference=reference)
+    sizes = estimate_step(task, sequences, length, scored, sampled=sampled, reference=reference)
     if sizes is None:
         return
-    capacity, device = _capacity()
+    capacity, device = _memory_capacity()
     warning = check_memory(*sizes, capacity, device)
-    needed = parts(*sizes)
+    needed = memory_by_use(*sizes)
     if warning is not None:
         task.hooks.remark(warning)
     elif sum(needed.values()) >= TELLING:
         task.hooks.remark(f"The training {needed_line(needed, capacity, device)}.")
 
 
-def estimate(
+def estimate_step(
     task: TrainingTask, sequences: int, length: int, scored: int, *, sampled: int = 0, reference: bool = False
 ) -> tuple[ModelShape, TrainingPlan, StepSize] | None:
-    """Return what `parts` needs for a step of `sequences` of `length` tokens, of which `scored` have logits; None
-    where config.json names no sizes.
+    """Return the arguments of `memory_by_use` for a step of `sequences` of `length` tokens, of which `scored` have
+    logits; None where config.json names no sizes.
 
     Raises DataError for a config.json that cannot be read.
     """
@@ -55,6 +55,9 @@ def estimate(
         return None
     settings, gpu = task.settings, torch.cuda.is_available()
     trl = settings.trl
+    vllm = 0.0
+    if sampled and trl.sampler == "vllm" and not trl.vllm_sleep:
+        vllm = trl.vllm_memory * _memory_capacity()[0]
     plan = TrainingPlan(
         half=precision_of(settings) == torch.bfloat16,
         gpu=gpu,
@@ -62,17 +65,18 @@ def estimate(
         targets=settings.lora.targets,
         nf4=trl.quantization == "nf4",
         checkpointing=trl.gradient_checkpointing,
-        split=division(),
-        devices=processes(),
-        vllm=trl.vllm_memory * _capacity()[0] if sampled and trl.sampler == "vllm" and not trl.vllm_sleep else 0.0,
+        split=sharding_strategy(),
+        devices=process_count(),
+        vllm=vllm,
         reference=reference,
     )
-    local = trl.sampler not in ("vllm", "vllm_server")
-    step = step_size(sequences, trl.micro_batch_size, processes(), length, scored, sampled=sampled if local else 0)
+    if trl.sampler in ("vllm", "vllm_server"):
+        sampled = 0
+    step = step_size(sequences, trl.micro_batch_size, process_count(), length, scored, sampled=sampled)
     return shape, plan, step
 
 
-def _capacity() -> tuple[float, str]:
+def _memory_capacity() -> tuple[float, str]:
     """Return the bytes that a process of the training has, and what holds them."""
     import torch
 

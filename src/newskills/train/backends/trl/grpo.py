@@ -19,16 +19,16 @@ from newskills.train.backends.trl.fitting import check_fits
 from newskills.train.backends.trl.losses import check_loss, loss_arguments
 from newskills.train.backends.trl.model import (
     TrainingTask,
-    arguments,
+    adapter_config,
     context_of,
     load_model,
     load_tokenizer,
-    peft_of,
     router_arguments,
+    training_arguments,
 )
-from newskills.train.backends.trl.processes import division, gathered
-from newskills.train.backends.trl.rollouts import TurnsTrainer, level, loss_settings, no_reward
-from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, train
+from newskills.train.backends.trl.processes import gather_all, sharding_strategy
+from newskills.train.backends.trl.rollouts import TurnsTrainer, importance_level, loss_settings, no_reward
+from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, run_training
 from newskills.train.backends.trl.signal import MeasuredParts, SignalMeter, can_measure
 from newskills.train.loops.groups import Group, grouped, measured
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems, StepGroups
@@ -109,7 +109,7 @@ class _Rewards:
                 for problem, text, sample in zip(problems, texts, samples, strict=True)
             ]
         )
-        self._keep(gathered(list(zip(map(int, prompts), texts, samples, judged, strict=True))))
+        self._keep(gather_all(list(zip(map(int, prompts), texts, samples, judged, strict=True))))
         return [judgement.reward for judgement in judged]
 
     def _keep(self, batch: list[tuple[int, str, Sampled, Judged]]) -> None:
@@ -131,7 +131,7 @@ class _Rewards:
             self.groups.append(grouped(problem, rollouts, list(judged), self._config.advantages))
 
 
-def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool:
+def train_grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool:
     """Train on problems with TRL. The order of problems, the learning rates and the loss are those of
     `newskills.train.loops.grpo`.
 
@@ -171,21 +171,22 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
     _check_lengths(problems, config, context_of(model))
     order = places_of_steps(config, len(problems), size)
     updates = config.steps * config.iterations
-    trl_arguments = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
+    trl_arguments = training_arguments(
+        config, settings, size * config.group_size, output=folder.path, updates=updates
+    )
     rewards = _Rewards(problems, config, scorer)
-    how = _how(config, settings, _pages(problems, config))
+    how = _grpo_arguments(config, settings, _cache_pages(problems, config))
     corrected = config if scorer.several_turns else msgspec.structs.replace(config, importance_cap=0.0)
-    special = loss_settings(corrected) if drawn_here else special
+    if drawn_here:
+        special = loss_settings(corrected)
     how |= router_arguments(settings, model)
-    trainer = (TurnsTrainer if drawn_here else _RlooTrainer if rloo else _GrpoTrainer)(
+    trainer = _trainer_class(rloo=rloo, drawn_here=bool(drawn_here))(
         model=model,
         reward_funcs=no_reward if drawn_here else rewards,
-        args=TrlRlooConfig(**trl_arguments, **how)
-        if rloo
-        else TrlConfig(**{**trl_arguments, **how, **_only_grpo(config), **special}),
+        args=_trl_config(config, {**trl_arguments, **how}, special),
         train_dataset=Dataset.from_dict({"prompt": list(map(str, order))}),
         processing_class=tokenizer,
-        peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
+        peft_config=adapter_config(settings),
     )
     trainer.problems, trainer.updates_a_step = problems, config.iterations
     if drawn_here:
@@ -202,14 +203,15 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
         done = trainer.state.global_step // config.iterations
         if drawn_here:
             folder.groups(trainer.drawn, done)
-            return trainer.step_metrics()
+            metrics: dict[str, float] = trainer.step_metrics()
+            return metrics
         if remark := flat_remark(folder, done - 1):
             task.hooks.remark(remark)
         folder.groups(rewards.groups, done)
         tokens = sum(rollout.tokens for group in rewards.groups for rollout in group.rollouts)
         return measured(rewards.groups) | {"tokens": float(tokens)} | (meter.metrics if meter else {})
 
-    return train(trainer, task, config, tokenizer.pad_token_id, more)
+    return run_training(trainer, task, config, tokenizer.pad_token_id, more)
 
 
 def _add_meter(trainer: _GrpoTrainer, task: TrainingTask, config: GrpoConfig, groups: int) -> SignalMeter:
@@ -241,10 +243,11 @@ def _check_drawn_here(settings: TrainerSettings, what: str, config: GrpoConfig) 
             f"++trainer.trl.algorithm=rloo has one reply per problem, in TRL's order: it does not support {what}.",
             hint="Leave it out: GRPO does.",
         )
-    if config.kl and division() in ("fsdp", "zero3"):  # passes of the reference, in some of the processes only
+    # Passes of the reference are in some of the processes only.
+    if config.kl and sharding_strategy() in ("fsdp", "zero3"):
         raise ConfigError(
             f"++kl with {what} needs all weights in each process.",
-            hint=f"Leave out ++kl or ++trainer.trl.split={division()}.",
+            hint=f"Leave out ++kl or ++trainer.trl.split={sharding_strategy()}.",
         )
     if settings.trl.sampler == "paged":
         raise ConfigError(
@@ -253,7 +256,7 @@ def _check_drawn_here(settings: TrainerSettings, what: str, config: GrpoConfig) 
         )
 
 
-def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | None:
+def _cache_pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | None:
     """Make room, on a CPU, for the samples of a step: transformers would take half of the machine's memory."""
     import torch
 
@@ -264,7 +267,7 @@ def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | 
     return {"page_size": PAGE, "num_blocks": pages, "max_batch_tokens": max(longest, BATCH_TOKENS)}
 
 
-def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | None) -> dict[str, Any]:
+def _grpo_arguments(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | None) -> dict[str, Any]:
     """Return the arguments of GRPOConfig and RLOOConfig."""
     trl = settings.trl
     return {
@@ -290,12 +293,27 @@ def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | 
     }
 
 
+def _trainer_class(*, rloo: bool, drawn_here: bool) -> Any:
+    if drawn_here:
+        return TurnsTrainer
+    if rloo:
+        return _RlooTrainer
+    return _GrpoTrainer
+
+
+def _trl_config(config: GrpoConfig, common: dict[str, Any], special: dict[str, Any]) -> Any:
+    """Return the RLOOConfig or GRPOConfig; `common`: arguments of both, `special`: of GRPO's loss."""
+    if isinstance(config, RlooConfig):
+        return TrlRlooConfig(**common)
+    return TrlConfig(**{**common, **_only_grpo(config), **special})
+
+
 def _only_grpo(config: GrpoConfig) -> dict[str, Any]:
     """Return the arguments of GRPOConfig alone. dapo: the mean over all completion tokens of a batch."""
     return {
         "scale_rewards": "group" if config.scale_by_std else "none",
         "loss_type": "dapo",
-        "importance_sampling_level": level(config),
+        "importance_sampling_level": importance_level(config),
     }
 
 

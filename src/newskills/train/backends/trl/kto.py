@@ -14,14 +14,14 @@ from newskills.base.errors import ConfigError
 from newskills.train.backends.trl.fitting import check_fits
 from newskills.train.backends.trl.model import (
     TrainingTask,
-    arguments,
+    adapter_config,
     check_lengths,
     load_model,
     load_tokenizer,
-    peft_of,
     router_arguments,
+    training_arguments,
 )
-from newskills.train.backends.trl.shared import TrlTrainerMixin, on_disk, places_of_steps, train
+from newskills.train.backends.trl.shared import TrlTrainerMixin, on_disk, places_of_steps, run_training
 from newskills.train.loops.kto import KtoConfig, LabelledReply, check_labels
 from newskills.train.loops.sft import prompt_and_reply
 
@@ -32,7 +32,7 @@ class _KtoTrainer(TrlTrainerMixin, KTOTrainer):  # type: ignore[misc]
         return dataset
 
 
-def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig) -> bool:
+def train_kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig) -> bool:
     """Train on labelled replies with TRL. The order of replies and the learning rates are those of the other loops; the
     loss is TRL's.
 
@@ -42,7 +42,7 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
     check_labels(replies)
     settings, folder = task.settings, task.folder
     size = min(config.batch_size, len(replies))
-    trl_arguments = arguments(config, settings, size, output=folder.path, updates=config.steps)
+    trl_arguments = training_arguments(config, settings, size, output=folder.path, updates=config.steps)
     micro = trl_arguments["per_device_train_batch_size"]
     if micro < 2:
         raise ConfigError(
@@ -56,7 +56,7 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
     model, tokenizer = load_model(task.base, settings, early=True), load_tokenizer(task.base)
     check_lengths(lengths, model, "replies")
     order = places_of_steps(config, len(parts), size)
-    rows = Dataset.from_list(_rows(parts, [reply.good for reply in replies], order, micro))
+    rows = Dataset.from_list(_reply_rows(parts, [reply.good for reply in replies], order, micro))
     trainer = _KtoTrainer(
         model=model,
         args=TrlConfig(
@@ -72,17 +72,17 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
         ),
         train_dataset=on_disk(rows, folder.path),
         processing_class=tokenizer,
-        peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
+        peft_config=adapter_config(settings),
     )
 
     def tokens() -> dict[str, float]:
         last = trainer.state.global_step * size
         return {"tokens": float(sum(len(parts[at][1]) for at in order[last - size : last]))}
 
-    return train(trainer, task, config, tokenizer.pad_token_id, tokens)
+    return run_training(trainer, task, config, tokenizer.pad_token_id, tokens)
 
 
-def _rows(
+def _reply_rows(
     parts: Sequence[tuple[list[int], list[int]]], good: Sequence[bool], order: Sequence[int], micro: int
 ) -> list[dict[str, Any]]:
     """Return the replies in the order of training, each with the one before it in its batch, of which z is

@@ -22,7 +22,7 @@ CONFIG = "accelerate.yaml"
 LAUNCHED = "LOCAL_RANK"
 """Variable that every process of accelerate launch and torchrun has."""
 STARTED = "NEWSKILLS_TRAINING_STARTED"
-"""Variable of processes that `launch` has started, so that none of them starts others."""
+"""Variable of processes that `launch_processes` has started, so that none of them starts others."""
 
 
 class NodePlace(Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ def accelerate_config(settings: TrlSettings, place: NodePlace) -> dict[str, Any]
     processes, shared = settings.processes * place.nodes, settings.context_parallel
     parts: dict[str, Any] = {}
     if kind == "DEEPSPEED":
-        parts["deepspeed_config"] = _deepspeed(int(split[-1]), place, offload=offload)
+        parts["deepspeed_config"] = _deepspeed_settings(int(split[-1]), place, offload=offload)
     if kind == "FSDP":
         # torchao (accelerate 1.15) wants weights that are there before it converts them.
         loading = {"fsdp_cpu_ram_efficient_loading": not settings.fp8}
@@ -123,17 +123,19 @@ FSDP = {
 get their parts from it."""
 
 
-def _deepspeed(stage: int, place: NodePlace, *, offload: bool) -> dict[str, Any]:
+def _deepspeed_settings(stage: int, place: NodePlace, *, offload: bool) -> dict[str, Any]:
     device = "cpu" if offload else "none"
-    whole = {"zero3_save_16bit_model": True} if stage == 3 else {}
-    return {
+    made = {
         "zero_stage": stage,
         "offload_optimizer_device": device,
         "offload_param_device": device if stage == 3 else "none",
         "zero3_init_flag": False,
-        **whole,
-        **({"deepspeed_multinode_launcher": "standard"} if place.nodes > 1 else {}),
     }
+    if stage == 3:
+        made["zero3_save_16bit_model"] = True
+    if place.nodes > 1:
+        made["deepspeed_multinode_launcher"] = "standard"
+    return made
 
 
 def wants_launch(settings: TrlSettings, environ: Mapping[str, str]) -> bool:
@@ -149,7 +151,7 @@ def first_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def launch(settings: TrlSettings, words: Sequence[str], folder: Path) -> int:
+def launch_processes(settings: TrlSettings, words: Sequence[str], folder: Path) -> int:
     """Run `python -m newskills WORDS` in all processes of this node; return its exit code.
 
     Raises ConfigError.

@@ -51,16 +51,18 @@ class TrlMethod(Struct, frozen=True, kw_only=True):
 
 
 TRL_METHODS = {
-    "dpo": TrlMethod(function="newskills.train.backends.trl.dpo::dpo", cannot_pack="DPO cannot pack pairs."),
-    "grpo": TrlMethod(function="newskills.train.backends.trl.grpo::grpo"),
-    "kto": TrlMethod(function="newskills.train.backends.trl.kto::kto", cannot_pack="KTO cannot pack replies."),
+    "dpo": TrlMethod(function="newskills.train.backends.trl.dpo::train_dpo", cannot_pack="DPO cannot pack pairs."),
+    "grpo": TrlMethod(function="newskills.train.backends.trl.grpo::train_grpo"),
+    "kto": TrlMethod(
+        function="newskills.train.backends.trl.kto::train_kto", cannot_pack="KTO cannot pack replies."
+    ),
     "reward_model": TrlMethod(
         function="newskills.train.backends.trl.reward_model::reward_model",
         cannot_pack="Reward models cannot pack pairs.",
         only_lora="Reward models are trained with LoRA pairs.",
     ),
-    "rloo": TrlMethod(function="newskills.train.backends.trl.grpo::grpo"),
-    "sft": TrlMethod(function="newskills.train.backends.trl.sft::sft"),
+    "rloo": TrlMethod(function="newskills.train.backends.trl.grpo::train_grpo"),
+    "sft": TrlMethod(function="newskills.train.backends.trl.sft::train_sft"),
 }
 """Name of a method → how TRL does it; the others need a trainer that serves the verbs."""
 
@@ -142,7 +144,7 @@ class TrlTrainer:
     @contextmanager
     def _ready(self) -> Iterator[None]:
         """Raise TrainingError where memory runs out inside."""
-        with _variables(QUIET), self._loaded():
+        with _set_variables(QUIET), self._loaded():
             yield
 
     @contextmanager
@@ -151,11 +153,11 @@ class TrlTrainer:
         import torch
         import transformers
 
-        from newskills.train.backends.trl.model import check
+        from newskills.train.backends.trl.model import check_trl_settings
 
         datasets.disable_progress_bars()
         transformers.utils.logging.disable_progress_bar()
-        check(self._settings)
+        check_trl_settings(self._settings)
         if self._settings.threads:
             torch.set_num_threads(self._settings.threads)
         with warnings.catch_warnings(), enough_memory(LESS):
@@ -169,7 +171,7 @@ CONFIGS = ("config.json", "model.safetensors.index.json")
 
 
 @contextmanager
-def _variables(values: Mapping[str, str]) -> Iterator[None]:
+def _set_variables(values: Mapping[str, str]) -> Iterator[None]:
     """Set variables of the environment that nobody has set, for as long as this lasts."""
     missing = {name: value for name, value in values.items() if name not in os.environ}
     os.environ.update(missing)

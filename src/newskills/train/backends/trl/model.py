@@ -12,7 +12,13 @@ from typing import Any
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.train.backends.trl.processes import division, on_cpu, processes, saves_zero3, shares
+from newskills.train.backends.trl.processes import (
+    data_parallel_size,
+    on_cpu,
+    process_count,
+    saves_zero3,
+    sharding_strategy,
+)
 from newskills.train.backends.trl.settings import NEEDS_GPU, cannot_quantise
 from newskills.train.convert.merge import HEAD
 from newskills.train.loops.folder import TrainingFolder
@@ -36,26 +42,26 @@ FP8_CAPABILITY = (8, 9)
 """Of the first GPUs that multiply 8-bit floats."""
 
 
-def check(settings: TrainerSettings) -> None:
+def check_trl_settings(settings: TrainerSettings) -> None:
     """Raise ConfigError for an option that needs a GPU where there is none, a package that is missing, or weights that
     are split over processes in a way from which no model can be saved."""
     import torch
 
     _check_gathered()
-    if division() == "fsdp":
+    if sharding_strategy() == "fsdp":
         _check_fsdp()
-    if division() in ("fsdp", "zero3"):
+    if sharding_strategy() in ("fsdp", "zero3"):
         _check_divided(settings)
     if settings.trl.context_parallel > 1:
         _check_context_parallel(settings)
     if settings.trl.fp8:
         _check_fp8(settings)
-    if settings.trl.offload and division() == "none":
+    if settings.trl.offload and sharding_strategy() == "none":
         raise ConfigError(
             "++trainer.trl.offload needs weights or an optimizer that are divided.",
             hint="Set ++trainer.trl.split=fsdp or zero3 (weights and optimizer) or zero2 (optimizer) with it.",
         )
-    if settings.trl.split != "none" and division() == "none":
+    if settings.trl.split != "none" and sharding_strategy() == "none":
         raise ConfigError(
             f"++trainer.trl.split={settings.trl.split} divides nothing: these processes were started without it.",
             hint="Run ns itself, which starts them (++trainer.trl.processes), or set it in your file for accelerate.",
@@ -98,7 +104,7 @@ def _check_gathered() -> None:
             "the trl trainer cannot evaluate and save such weights.",
             hint="Launch it without that setting and let ns divide the weights: ++trainer.trl.split=fsdp.",
         )
-    if division() == "zero3" and not saves_zero3():
+    if sharding_strategy() == "zero3" and not saves_zero3():
         raise ConfigError(
             "accelerate is set to split the weights over the processes (DeepSpeed ZeRO-3) without gathering them in "
             "checkpoints.",
@@ -124,12 +130,12 @@ def _check_divided(settings: TrainerSettings) -> None:
     if settings.trl.quantization != "none":
         raise ConfigError(
             "Weights in 4 bits cannot be divided among the processes.",
-            hint=f"Leave out ++trainer.trl.quantization or ++trainer.trl.split={division()}.",
+            hint=f"Leave out ++trainer.trl.quantization or ++trainer.trl.split={sharding_strategy()}.",
         )
     if settings.trl.sampler == "paged":
         raise ConfigError(
             "++trainer.trl.sampler=paged needs all weights in each process.",
-            hint=f"Use transformers (the default), vllm or vllm_server with ++trainer.trl.split={division()}.",
+            hint=f"Use transformers (the default), vllm or vllm_server with ++trainer.trl.split={sharding_strategy()}.",
         )
 
 
@@ -150,9 +156,9 @@ def _check_context_parallel(settings: TrainerSettings) -> None:
             f"{refused[0]} does not go with ++trainer.trl.context_parallel={shared}.",
             hint="Leave one of them out.",
         )
-    if (here := int(os.environ.get("PARALLELISM_CONFIG_CP_SIZE", "1"))) != shared or processes() % shared:
+    if (here := int(os.environ.get("PARALLELISM_CONFIG_CP_SIZE", "1"))) != shared or process_count() % shared:
         raise ConfigError(
-            f"++trainer.trl.context_parallel={shared}, but {processes()} processes were started of which {here} "
+            f"++trainer.trl.context_parallel={shared}, but {process_count()} processes were started of which {here} "
             "share a sequence.",
             hint="Run ns itself, which starts them, with ++trainer.trl.processes that it divides.",
         )
@@ -211,7 +217,7 @@ def load_model(base: Path, settings: TrainerSettings, kind: Any = None, *, early
             ignore_mismatched_sizes=True,
             output_loading_info=True,
             **({"num_labels": 1} if kind else {}),
-            **quantised(settings),
+            **quantization_arguments(settings),
         )
     except ImportError as error:
         raise ConfigError(
@@ -240,7 +246,7 @@ def load_model(base: Path, settings: TrainerSettings, kind: Any = None, *, early
 
 def reads_weights() -> bool:
     """Return whether this process reads the weights of the model: with FSDP only the first one of all does."""
-    if division() != "fsdp" or os.environ.get("FSDP_CPU_RAM_EFFICIENT_LOADING", "").lower() != "true":
+    if sharding_strategy() != "fsdp" or os.environ.get("FSDP_CPU_RAM_EFFICIENT_LOADING", "").lower() != "true":
         return True
     return os.environ.get("RANK", "0") == "0"
 
@@ -270,7 +276,7 @@ def _room_for(base: Path, dtype: Any, settings: TrainerSettings, kind: Any) -> A
     return model.eval()
 
 
-def quantised(settings: TrainerSettings) -> dict[str, Any]:
+def quantization_arguments(settings: TrainerSettings) -> dict[str, Any]:
     """Return the arguments of `from_pretrained` for weights in 4 bits: normal floats, products in bfloat16."""
     if settings.trl.quantization == "none":
         return {}
@@ -320,10 +326,14 @@ def check_lengths(lengths: Sequence[int], model: Any, what: str) -> None:
         )
 
 
-def peft_of(lora: LoraSettings, head: str | None = None) -> Any:
-    """Return PEFT's settings; `head` is a module that is trained whole, beside the pairs."""
+def adapter_config(settings: TrainerSettings, head: str | None = None) -> Any:
+    """Return PEFT's settings, None where all weights are trained; `head` is a module that is trained whole, beside the
+    pairs."""
+    if settings.weights != "lora":
+        return None
     from peft import LoraConfig
 
+    lora = settings.lora
     return LoraConfig(
         r=lora.rank,
         lora_alpha=lora.alpha,
@@ -352,7 +362,7 @@ def seed_pairs(model: Any, lora: LoraSettings) -> None:
                 module.reset_lora_parameters("default", init_lora_weights=True)
 
 
-def arguments(
+def training_arguments(
     config: Steps, settings: TrainerSettings, sequences: int, *, output: Path, updates: int
 ) -> dict[str, Any]:
     """Return the arguments of TrainingArguments for `updates` updates of the weights with `sequences` each.
@@ -361,7 +371,7 @@ def arguments(
     """
     import torch
 
-    share = shares()
+    share = data_parallel_size()
     micro = settings.trl.micro_batch_size or sequences // share
     if micro == 0 or sequences % (micro * share):
         raise ConfigError(

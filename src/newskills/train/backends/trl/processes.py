@@ -12,7 +12,7 @@ from newskills.train.memory import Split
 T = TypeVar("T")
 
 
-def processes() -> int:
+def process_count() -> int:
     """Return how many processes train together."""
     from accelerate import PartialState
 
@@ -31,7 +31,7 @@ def on_cpu() -> bool:
     return not (torch.cuda.is_available() or apple)
 
 
-def division() -> Split:
+def sharding_strategy() -> Split:
     """Return what accelerate launch was told to divide among the processes.
 
     Raises ConfigError for a DeepSpeed file of one's own that cannot be read.
@@ -54,7 +54,7 @@ def _zero_stage() -> str:
 
 def saves_zero3() -> bool:
     """Return whether checkpoints of ZeRO-3 hold the model: a file's word goes before the variable's. Raises
-    ConfigError as `division`."""
+    ConfigError as `sharding_strategy`."""
     by_variable = os.environ.get("ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL", "false").lower() == "true"
     own = _of_deepspeed_file("zero_optimization.stage3_gather_16bit_weights_on_model_save", False)
     return by_variable if own is None else own is True
@@ -74,27 +74,27 @@ def _of_deepspeed_file(key: str, otherwise: object) -> Any:
         raise ConfigError(f"ACCELERATE_DEEPSPEED_CONFIG_FILE cannot be read: {error}") from error
 
 
-def shares() -> int:
+def data_parallel_size() -> int:
     """Return among how many processes the sequences of a step are shared out: some may share one sequence."""
-    return processes() // int(os.environ.get("PARALLELISM_CONFIG_CP_SIZE", "1"))
+    return process_count() // int(os.environ.get("PARALLELISM_CONFIG_CP_SIZE", "1"))
 
 
-def agreed(value: T) -> T:
+def broadcast_from_first(value: T) -> T:
     """Return the value of the first process, in all of them."""
     from accelerate.utils import broadcast_object_list
 
-    if processes() == 1:
+    if process_count() == 1:
         return value
     box = [value]
     broadcast_object_list(box)
     return box[0]
 
 
-def gathered(values: list[T]) -> list[T]:
+def gather_all(values: list[T]) -> list[T]:
     """Return the values of all processes, in their order, in all of them."""
     from accelerate.utils import gather_object
 
-    if processes() == 1:
+    if process_count() == 1:
         return values
     all_values: list[T] = gather_object(values)
     return all_values

@@ -18,13 +18,13 @@ from newskills.train.backends.cpu.weights import padding_token
 from newskills.train.backends.trl.fitting import check_fits
 from newskills.train.backends.trl.model import (
     TrainingTask,
-    arguments,
+    adapter_config,
     check_lengths,
     load_model,
     load_tokenizer,
-    peft_of,
+    training_arguments,
 )
-from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, train
+from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, run_training
 from newskills.train.loops.dpo import Pair
 from newskills.train.loops.reward_model import (
     PairScores,
@@ -52,7 +52,7 @@ def reward_model(task: TrainingTask, data: PreferenceData, config: RewardModelCo
     settings, folder = task.settings, task.folder
     if settings.trl.router_loss is not None:
         raise ConfigError("Reward models of TRL have no ++trainer.trl.router_loss.", hint="Leave it out.")
-    rows = [_row(pair) for pair in pairs]
+    rows = [_pair_row(pair) for pair in pairs]
     longest = [max(map(len, row.values())) for row in rows]
     # Both replies of a pair go through the model at once.
     check_fits(task, min(config.batch_size, len(rows)), 2 * max(longest), 0)
@@ -70,13 +70,13 @@ def reward_model(task: TrainingTask, data: PreferenceData, config: RewardModelCo
     trainer = _RewardTrainer(
         model=model,
         args=TrlConfig(
-            **arguments(config, settings, size, output=folder.path, updates=config.steps),
+            **training_arguments(config, settings, size, output=folder.path, updates=config.steps),
             max_length=None,
             train_sampling_strategy="sequential",
         ),
         train_dataset=Dataset.from_list([rows[at] for at in order]),
         processing_class=tokenizer,
-        peft_config=peft_of(settings.lora, head="score") if settings.weights == "lora" else None,
+        peft_config=adapter_config(settings, head="score"),
     )
 
     def more() -> dict[str, float]:
@@ -84,20 +84,22 @@ def reward_model(task: TrainingTask, data: PreferenceData, config: RewardModelCo
         last = order[(done - 1) * size : done * size]
         metrics = {"tokens": float(sum(len(ids) for at in last for ids in rows[at].values()))}
         if due(config, done) and held_out.pairs:
-            metrics |= evaluated(held_out, _scores(trainer, tokenizer.pad_token_id, held_out.pairs, size), folder)
+            metrics |= evaluated(
+                held_out, _score_pairs(trainer, tokenizer.pad_token_id, held_out.pairs, size), folder
+            )
         return metrics
 
-    return train(trainer, task, config, tokenizer.pad_token_id, more)
+    return run_training(trainer, task, config, tokenizer.pad_token_id, more)
 
 
 @torch.inference_mode()
-def _scores(trainer: Any, pad: int, pairs: Sequence[Pair], size: int) -> list[PairScores]:
+def _score_pairs(trainer: Any, pad: int, pairs: Sequence[Pair], size: int) -> list[PairScores]:
     model = trainer.accelerator.unwrap_model(trainer.model)
     training = model.training
     model.eval()
     values: list[float] = []
     try:
-        sequences = [ids for pair in pairs for ids in _row(pair).values()]
+        sequences = [ids for pair in pairs for ids in _pair_row(pair).values()]
         for start in range(0, len(sequences), 2 * size):
             part = sequences[start : start + 2 * size]
             width = max(map(len, part))
@@ -109,7 +111,7 @@ def _scores(trainer: Any, pad: int, pairs: Sequence[Pair], size: int) -> list[Pa
     return [PairScores(*two) for two in zip(values[::2], values[1::2], strict=True)]
 
 
-def _row(pair: Pair) -> dict[str, list[int]]:
+def _pair_row(pair: Pair) -> dict[str, list[int]]:
     return {
         "chosen_ids": [*pair.chosen.tokens, pair.chosen.targets[-1]],
         "rejected_ids": [*pair.rejected.tokens, pair.rejected.targets[-1]],

@@ -11,7 +11,7 @@ from trl import GRPOTrainer
 from trl.models.utils import disable_gradient_checkpointing
 from trl.trainer.utils import pad, use_adapter
 
-from newskills.train.backends.trl.processes import gathered
+from newskills.train.backends.trl.processes import gather_all
 from newskills.train.backends.trl.sampling import TrlSampler
 from newskills.train.backends.trl.shared import TrlTrainerMixin
 from newskills.train.loops.groups import Group, measured
@@ -27,7 +27,7 @@ def no_reward(prompts: Sequence[str], **_: Any) -> list[None]:
     return [None] * len(prompts)
 
 
-def level(config: GrpoConfig) -> str:
+def importance_level(config: GrpoConfig) -> str:
     """Return what TRL takes one importance weight for."""
     if config.loss == "gspo":
         return "sequence"
@@ -39,7 +39,7 @@ def loss_settings(config: GrpoConfig) -> dict[str, Any]:
     q is the importance weight, q of the sampler.
     """
     if config.loss in ("ppo", "gspo"):
-        how: dict[str, Any] = {"loss_type": "dapo", "importance_sampling_level": level(config)}
+        how: dict[str, Any] = {"loss_type": "dapo", "importance_sampling_level": importance_level(config)}
     elif config.importance_cap:
         how = {"loss_type": "cispo", "epsilon_high": config.importance_cap}
     else:
@@ -70,12 +70,12 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
     def step_metrics(self) -> dict[str, float]:
         """Return the metrics of the last step, the same in all processes."""
         config = self.rollout_config
-        tokens = sum(gathered([len(sequence.datum.tokens) for sequence in self._learnt]))
+        tokens = sum(gather_all([len(sequence.datum.tokens) for sequence in self._learnt]))
         metrics = measured(self._groups) | self._of_draws | {"tokens": float(tokens)}
         if config.kl:
-            shares = gathered([(self._kl, sum(len(sequence.written) for sequence in self._learnt))])
+            shares = gather_all([(self._kl, sum(len(sequence.written) for sequence in self._learnt))])
             metrics["kl"] = sum(kl * count for kl, count in shares) / max(1, sum(count for _, count in shares))
-        return metrics | gap_metrics(gathered(self._gaps), config.importance_cap)
+        return metrics | gap_metrics(gather_all(self._gaps), config.importance_cap)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the sequences of this process: what the model wrote counts, what it was shown is only read."""
@@ -110,7 +110,7 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
         """
         this: Any = self
         end = this._tokenizer.pad_token_id
-        rows = [_row(sequence) for sequence in learnt]
+        rows = [_sequence_row(sequence) for sequence in learnt]
         parts = this.args.steps_per_generation
         empty = ([end], [end], [0], [0.0], [0.0])
         rows += [empty] * (-len(rows) % parts if rows else parts)
@@ -175,7 +175,7 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
         return loss
 
 
-def _row(sequence: TrainingSequence) -> tuple[list[int], list[int], list[int], list[float], list[float]]:
+def _sequence_row(sequence: TrainingSequence) -> tuple[list[int], list[int], list[int], list[float], list[float]]:
     """Return the prompt, the rest, whether the model wrote it, log-probabilities and advantages of the rest."""
     datum, start = sequence.datum, sequence.written[0]
     written = set(sequence.written)

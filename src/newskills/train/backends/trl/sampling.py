@@ -15,7 +15,7 @@ from trl.distributed import DistributedBackend
 from trl.models.utils import unwrap_model_for_generation
 
 from newskills.base.errors import NewskillsError, TrainingError
-from newskills.train.backends.trl.processes import agreed, gathered, processes
+from newskills.train.backends.trl.processes import broadcast_from_first, gather_all, process_count
 from newskills.train.verbs import Sampled, SamplingParams
 
 T = TypeVar("T")
@@ -47,18 +47,18 @@ class TrlSampler:
 
         Raises what `work` raises; TrainingError in the other processes.
         """
-        if processes() == 1:
+        if process_count() == 1:
             return work()
         if self._trainer.is_world_process_zero():
             try:
                 value = work()
             except BaseException as error:
-                agreed(_Failed(str(error), error.hint if isinstance(error, NewskillsError) else ""))
+                broadcast_from_first(_Failed(str(error), error.hint if isinstance(error, NewskillsError) else ""))
                 raise
-            agreed(_Done(value))
+            broadcast_from_first(_Done(value))
             return value
         while True:
-            message: Any = agreed(None)
+            message: Any = broadcast_from_first(None)
             if isinstance(message, _Order):
                 self._share(message)
             elif isinstance(message, _Failed):
@@ -75,17 +75,17 @@ class TrlSampler:
         TRL computes them when it learns; the random numbers of the training are left as they are.
         """
         order = _Order(prompts, num_samples, params)
-        return self._share(order if processes() == 1 else agreed(order))
+        return self._share(order if process_count() == 1 else broadcast_from_first(order))
 
     def _share(self, order: _Order) -> list[list[Sampled]]:
         """Give each process its prompts, as many as every other: weights that are split are gathered by all at once."""
-        size = ceil(len(order.prompts) / processes())
+        size = ceil(len(order.prompts) / process_count())
         rank = self._trainer.accelerator.process_index
         prompts = list(order.prompts)
-        prompts += prompts[:1] * (size * processes() - len(prompts))
+        prompts += prompts[:1] * (size * process_count() - len(prompts))
         params = msgspec.structs.replace(order.params, seed=order.params.seed + rank)
         generate = self._by_vllm if self._vllm else self._by_transformers
-        return gathered(generate(prompts[rank * size :][:size], order.num_samples, params))[: len(order.prompts)]
+        return gather_all(generate(prompts[rank * size :][:size], order.num_samples, params))[: len(order.prompts)]
 
     def _by_vllm(
         self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
@@ -94,7 +94,7 @@ class TrlSampler:
         trainer.vllm_generation.max_completion_length = params.max_tokens
         repeated = [list(prompt) for prompt in prompts for _ in range(num_samples)]
         tokens, logprobs = trainer._generate_single_turn(repeated, None, {}, num_samples)
-        rows = [_cut(*row, params.stop) for row in zip(tokens, logprobs, strict=True)]
+        rows = [_truncate_at_stop(*row, params.stop) for row in zip(tokens, logprobs, strict=True)]
         return [rows[at : at + num_samples] for at in range(0, len(rows), num_samples)]
 
     def _by_transformers(
@@ -140,7 +140,7 @@ class TrlSampler:
                 model.train(training)
         tokens = generated[:, width:]
         logprobs = recorder.of(tokens).tolist()
-        rows = [_cut(*row, params.stop) for row in zip(tokens.tolist(), logprobs, strict=True)]
+        rows = [_truncate_at_stop(*row, params.stop) for row in zip(tokens.tolist(), logprobs, strict=True)]
         groups = [rows[at : at + different] for at in range(0, len(rows), different)]
         return [group * (num_samples // different) for group in groups]
 
@@ -168,7 +168,7 @@ class _Recorder(LogitsProcessor):  # type: ignore[misc]  # of a package whose ty
             self._logprobs.append(self._last.gather(1, tokens[:, None]).squeeze(1))
 
 
-def _cut(tokens: list[int], logprobs: list[float], stops: Sequence[int]) -> Sampled:
+def _truncate_at_stop(tokens: list[int], logprobs: list[float], stops: Sequence[int]) -> Sampled:
     """Return what was sampled, up to the first token that ends it."""
     ends = [place for place, token in enumerate(tokens) if token in set(stops)]
     count = ends[0] + 1 if ends else len(tokens)

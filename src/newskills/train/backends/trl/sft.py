@@ -15,14 +15,14 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.train.backends.trl.fitting import check_fits
 from newskills.train.backends.trl.model import (
     TrainingTask,
-    arguments,
+    adapter_config,
     context_of,
     load_model,
     load_tokenizer,
-    peft_of,
     router_arguments,
+    training_arguments,
 )
-from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, train
+from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, run_training
 from newskills.train.loops.sft import SftConfig
 from newskills.train.settings import TrainerSettings
 from newskills.train.verbs import Datum
@@ -35,7 +35,7 @@ class _SftTrainer(TrlTrainerMixin, SFTTrainer):  # type: ignore[misc]
     pass
 
 
-def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> bool:
+def train_sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> bool:
     """Train on examples with TRL. The order of examples, the learning rates and the loss are those of
     `newskills.train.loops.sft`.
 
@@ -54,10 +54,10 @@ def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> boo
     length = settings.trl.packed_length if settings.trl.packing else longest
     check_fits(task, min(config.batch_size, len(examples)), length, length)
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
-    rows = _rows(examples, context_of(model), settings)
+    rows = _make_dataset(examples, context_of(model), settings)
     size = min(config.batch_size, len(rows))
     order = places_of_steps(config, len(rows), size)
-    trl_arguments = arguments(config, settings, size, output=folder.path, updates=config.steps)
+    trl_arguments = training_arguments(config, settings, size, output=folder.path, updates=config.steps)
     trainer = _SftTrainer(
         model=model,
         args=TrlConfig(
@@ -72,10 +72,10 @@ def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> boo
         ),
         train_dataset=rows.select(order),
         processing_class=tokenizer,
-        peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
+        peft_config=adapter_config(settings),
     )
     tokens = _Tokens(rows, order, size)
-    return train(trainer, task, config, tokenizer.pad_token_id, lambda: tokens.of(trainer.state))
+    return run_training(trainer, task, config, tokenizer.pad_token_id, lambda: tokens.of(trainer.state))
 
 
 class _Tokens:
@@ -90,10 +90,10 @@ class _Tokens:
         return {"tokens": float(sum(self._counts[at] for at in self._order[last - self._size : last]))}
 
 
-def _rows(examples: Sequence[Datum], context: int | None, settings: TrainerSettings) -> Dataset:
-    limit = min(
-        filter(None, (context, settings.trl.packed_length if settings.trl.packing else None)), default=None
-    )
+def _make_dataset(examples: Sequence[Datum], context: int | None, settings: TrainerSettings) -> Dataset:
+    limit = context
+    if settings.trl.packing:
+        limit = min(context or settings.trl.packed_length, settings.trl.packed_length)
     longest = max(len(datum.tokens) + 1 for datum in examples)
     if limit and longest > limit:
         count = sum(len(datum.tokens) >= limit for datum in examples)
@@ -104,7 +104,7 @@ def _rows(examples: Sequence[Datum], context: int | None, settings: TrainerSetti
     rows = Dataset.from_dict(
         {
             "input_ids": [[*datum.tokens, datum.targets[-1]] for datum in examples],
-            "labels": [_labels(datum) for datum in examples],
+            "labels": [_label_ids(datum) for datum in examples],
         }
     )
     if settings.trl.packing:
@@ -112,7 +112,7 @@ def _rows(examples: Sequence[Datum], context: int | None, settings: TrainerSetti
     return rows
 
 
-def _labels(datum: Datum) -> list[int]:
+def _label_ids(datum: Datum) -> list[int]:
     weights = datum.weights or ()
     if len(weights) != len(datum.targets) or any(weight not in (0, 1) for weight in weights):
         raise DataError("The trl trainer accepts only weights of 0 and 1, one per target.")

@@ -24,13 +24,18 @@ from transformers import PrinterCallback, TrainerCallback
 from newskills.base.errors import ConfigError, DataError, TrainingError
 from newskills.base.store import atomic_folder
 from newskills.train.backends.trl.model import TrainingTask, seed_pairs
-from newskills.train.backends.trl.processes import agreed, division, gathered, processes
+from newskills.train.backends.trl.processes import (
+    broadcast_from_first,
+    gather_all,
+    process_count,
+    sharding_strategy,
+)
 from newskills.train.backends.trl.sampling import TrlSampler
 from newskills.train.loops.evaluation import HeldOut, Measured, measure
 from newskills.train.loops.folder import CHECKPOINTS
 from newskills.train.loops.schedule import batch_at, rate_at
 from newskills.train.loops.stepping import Hooks, OnStart, Steps, TrainingMonitor
-from newskills.train.tensors import check_finite, written
+from newskills.train.tensors import check_finite, translate_write_errors
 from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
 
 PARTIAL = ".unfinished"
@@ -115,7 +120,7 @@ class StepRecords(TrainerCallback):  # type: ignore[misc]  # of a package whose 
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         trainer = self._learner.trainer
-        if division() == "fsdp":
+        if sharding_strategy() == "fsdp":
             # So that transformers generates in step: a process that is done waits for the others.
             trainer.model._is_fsdp_managed_module = True
         self._on_start(state.global_step // trainer.updates_a_step, trainer.loop_config.steps)
@@ -171,7 +176,7 @@ class TrlLearner:
         trainer.accelerator.wait_for_everyone()
         trainer.args.output_dir = str(partial)
         try:
-            with written(folder):
+            with translate_write_errors(folder):
                 trainer._save_checkpoint(trainer.model_wrapped, trial=None)
         finally:
             trainer.args.output_dir = usual
@@ -235,18 +240,18 @@ def _check_all(check: Callable[[], None]) -> None:
         check()
     except TrainingError as error:
         errors.append(error)
-    if first := next(iter(gathered(errors)), None):
+    if first := next(iter(gather_all(errors)), None):
         raise first
 
 
-def together(hooks: Hooks) -> Hooks:
+def join_hooks(hooks: Hooks) -> Hooks:
     """Join hooks for several processes: the first one decides and measures, all follow and sample with it."""
 
     def measured(client: SamplingClient, held_out: HeldOut, seed: int) -> Measured:
         assert isinstance(client, TrlLearner)
         return client.sampler.lead(lambda: measure(client, held_out, seed))
 
-    return msgspec.structs.replace(hooks, stop=lambda: agreed(hooks.stop()), measure=measured)
+    return msgspec.structs.replace(hooks, stop=lambda: broadcast_from_first(hooks.stop()), measure=measured)
 
 
 def check_readable(checkpoint: Path) -> None:
@@ -269,10 +274,11 @@ def check_readable(checkpoint: Path) -> None:
 def _check_division(checkpoint: Path) -> None:
     """Raise ConfigError for a checkpoint of the other kind: its optimizer lies in a file that would not be read."""
     divided = (checkpoint / "pytorch_model_fsdp.bin").exists()
-    if divided != (division() == "fsdp"):
+    if divided != (sharding_strategy() == "fsdp"):
+        how = "with" if divided else "without"
         raise ConfigError(
-            f"{checkpoint} was written {'with' if divided else 'without'} ++trainer.trl.split=fsdp.",
-            hint=f"Resume {'with it' if divided else 'without it'}, or use another output folder.",
+            f"{checkpoint} was written {how} ++trainer.trl.split=fsdp.",
+            hint=f"Resume {how} it, or use another output folder.",
         )
 
 
@@ -281,7 +287,7 @@ def on_disk(rows: Dataset, folder: Path) -> Dataset:
 
     Raises StorageError.
     """
-    if processes() == 1:
+    if process_count() == 1:
         return rows
     place = folder / "rows"
     if PartialState().is_main_process and not place.exists():
@@ -296,7 +302,7 @@ def places_of_steps(config: Steps, count: int, size: int) -> list[int]:
     return [at for step in range(config.steps) for at in batch_at(range(count), step, size, config.seed)]
 
 
-def train(
+def run_training(
     trainer: Any,
     task: TrainingTask,
     config: Steps,
@@ -315,9 +321,9 @@ def train(
     if task.settings.weights == "lora":
         seed_pairs(trainer.model, task.settings.lora)
     # A server of its own would have to be sent what the run went back to.
-    returns = task.settings.weights == "lora" and sampler is None and processes() == 1
+    returns = task.settings.weights == "lora" and sampler is None and process_count() == 1
     learner = (ReturningLearner if returns else TrlLearner)(trainer, sampler or TrlSampler(trainer, pad))
-    trainer.monitor = monitor = TrainingMonitor(config, folder, together(hooks))
+    trainer.monitor = monitor = TrainingMonitor(config, folder, join_hooks(hooks))
     records = StepRecords(monitor, learner, hooks.on_start, more)
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(records)

@@ -14,7 +14,7 @@ import torch
 from transformers import TrainerCallback
 from trl.trainer.utils import split_tensor_dict
 
-from newskills.train.backends.trl.processes import processes
+from newskills.train.backends.trl.processes import process_count
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.signal import GradientMoments, StepSignal, moments_of
 from newskills.train.settings import TrainerSettings
@@ -27,7 +27,7 @@ def can_measure(config: GrpoConfig, settings: TrainerSettings, arguments: dict[s
     """Return whether the parts of a step are several, and hold whole groups."""
     whole = arguments["per_device_train_batch_size"] % config.group_size == 0
     several = arguments["gradient_accumulation_steps"] > 1
-    return whole and several and config.iterations == 1 and settings.weights == "lora" and processes() == 1
+    return whole and several and config.iterations == 1 and settings.weights == "lora" and process_count() == 1
 
 
 class GradientParts:

@@ -82,7 +82,7 @@ class VllmServer:
                 f"The vLLM server at {self._url} gave {len(choices)} samples, not {len(prompts) * different}."
             )
         stops = set(params.stop)
-        rows = [_sampled(choice, stops) for choice in choices]
+        rows = [_read_sample(choice, stops) for choice in choices]
         groups = [rows[at : at + different] for at in range(0, len(rows), different)]
         return [group * (num_samples // different) for group in groups]
 
@@ -121,7 +121,7 @@ class VllmServer:
             ) from error
 
 
-def _sampled(choice: _Choice, stops: set[int]) -> Sampled:
+def _read_sample(choice: _Choice, stops: set[int]) -> Sampled:
     """Return a sample. Log-probabilities of what had none (greedy, or of a cut-off number) are 0."""
     logprobs = [value or 0.0 for value in choice.logprobs.token_logprobs]
     ended = bool(choice.token_ids) and choice.token_ids[-1] in stops

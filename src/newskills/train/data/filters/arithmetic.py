@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.train.data.arithmetic import chains, is_wrong, split
+from newskills.train.data.arithmetic import equality_chains, is_wrong, split_chain
 from newskills.train.data.filters.base import FilterVerdict
 
 
@@ -18,7 +18,7 @@ class DropIncorrectArithmetic(Struct, frozen=True, kw_only=True):
     name: str = "drop_incorrect_arithmetic"
 
     def apply(self, row: Row) -> FilterVerdict:
-        wrong = any(is_wrong(chain, self.tolerance) for chain in chains(row[self.key]))
+        wrong = any(is_wrong(chain, self.tolerance) for chain in equality_chains(row[self.key]))
         if wrong:
             return FilterVerdict.DROPPED
         return FilterVerdict.KEPT
@@ -33,8 +33,8 @@ class SplitArithmetic(Struct, frozen=True, kw_only=True):
     def apply(self, row: Row) -> FilterVerdict:
         text = row[self.key]
         pieces, end = [], 0
-        for chain in chains(text):
-            if (longer := split(chain)) is not None:
+        for chain in equality_chains(text):
+            if (longer := split_chain(chain)) is not None:
                 pieces += [text[end : chain.start], longer]
                 end = chain.start + len(chain.text)
         if not pieces:

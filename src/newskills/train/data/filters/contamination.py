@@ -27,7 +27,7 @@ class RemoveContaminated(Struct, frozen=True, kw_only=True):
 
     def apply(self, row: Row) -> FilterVerdict:
         text = str(row.get(CHECKED, row[self.key]))
-        if self.found and digest(text) in self.found:
+        if self.found and text_digest(text) in self.found:
             return FilterVerdict.DROPPED
         if self.index is not None and self.index.holds(text):
             return FilterVerdict.DROPPED
@@ -50,10 +50,10 @@ def read_contaminated(path: Path) -> tuple[frozenset[bytes], int]:
                     hint="ns generate --generation_type=check_contamination writes such a file.",
                 )
             if row["contaminated"]:
-                problems.add(digest(row[CHECKED]))
+                problems.add(text_digest(row[CHECKED]))
             unknown += row["contaminated"] is None
     return frozenset(problems), unknown
 
 
-def digest(text: str) -> bytes:
+def text_digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

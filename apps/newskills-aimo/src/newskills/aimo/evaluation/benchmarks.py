@@ -25,12 +25,12 @@ class BenchmarkConfig(Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
-def _config(name: str) -> BenchmarkConfig:
+def _benchmark_config(name: str) -> BenchmarkConfig:
     benchmark = catalog_benchmark(BENCHMARKS[name])
     return BenchmarkConfig(name=benchmark.name, split=benchmark.split, description=benchmark.title)
 
 
-ALL_BENCHMARKS = {name: _config(name) for name in BENCHMARKS}
+ALL_BENCHMARKS = {name: _benchmark_config(name) for name in BENCHMARKS}
 MATH_BENCHMARK, MATH_LEVEL_1, MATH_LEVEL_5, MATH500_BENCHMARK = (
     ALL_BENCHMARKS[name] for name in ("math", "math_level1", "math_level5", "math500")
 )

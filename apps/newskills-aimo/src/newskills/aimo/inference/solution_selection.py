@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from newskills.aimo.local_model import LocalModel
 from newskills.graders.voting.values import same_answer
-from newskills.solve.selection.comparing import chosen, listed
+from newskills.solve.selection.comparing import chosen_number, numbered_solutions
 from newskills.solve.selection.config import GenSelectPrompt
 from newskills.solve.selection.votes import classes_of
 from newskills_aimo.recipe.answers import extract_answer_from_solution
@@ -101,13 +101,13 @@ class LocalGenSelectSolver(_SamplingSolver):
         asked_for, count = GenSelectPrompt(), len(candidates)
         row = {
             "problem": problem,
-            "solutions": listed([candidate.response for candidate in candidates]),
+            "solutions": numbered_solutions([candidate.response for candidate in candidates]),
             "num_solutions": count,
             "max_idx": count - 1,
         }
         prompt = self._selector.prompt(asked_for.prompt_config, row)
         (reply,) = self._selector.generate([prompt], max_new_tokens=self.max_new_tokens)
-        index = chosen(asked_for.regex, reply.text, count)
+        index = chosen_number(asked_for.regex, reply.text, count)
         if index is None:
             return select(candidates)
         return candidates[index].response

@@ -52,8 +52,8 @@ def safe_execute_python(
         return CodeExecutionResult(
             success=False, output=result.stdout, error=f"Execution timed out after {timeout:g} seconds"
         )
-    lines = result.stderr.strip().splitlines() or result.stdout.strip().splitlines()
-    return CodeExecutionResult(success=False, output=result.stdout, error=lines[-1] if lines else result.status)
+    lines = result.stderr.strip().splitlines() or result.stdout.strip().splitlines() or [result.status]
+    return CodeExecutionResult(success=False, output=result.stdout, error=lines[-1])
 
 
 @cache
@@ -90,6 +90,6 @@ class TIRExecutor:
                 return answer + reply.text
             _, end, code = programs[0]  # what the model wrote behind a program is a guess at its output
             result = self.execute(code)
-            shown = result.output if result.success else f"Error: {result.error}\n"
-            answer += f"{reply.text[:end]}\n```output\n{shown}```\n"
+            output = result.output if result.success else f"Error: {result.error}\n"
+            answer += f"{reply.text[:end]}\n```output\n{output}```\n"
         return answer

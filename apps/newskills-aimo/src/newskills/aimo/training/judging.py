@@ -64,7 +64,9 @@ class LLMJudgeRewardFunction:
         rewards: list[float | None] = []
         answers = self._answers(prompts, completions, answer)
         for prompt, completion, truth, reward in zip(prompts, completions, answer, answers, strict=True):
-            score = self._score(prompt, completion, truth) if weight else 0.0
+            score: float | Failure = 0.0
+            if weight:
+                score = self._score(prompt, completion, truth)
             if reward is None or isinstance(score, Failure):
                 rewards.append(None)
             else:
@@ -72,7 +74,9 @@ class LLMJudgeRewardFunction:
         return rewards
 
     def _score(self, prompt: str, completion: str, truth: str) -> float | Failure:
-        model = self.judge_model if self.judge_model is not None else self._policy_model
+        model = self.judge_model
+        if model is None:
+            model = self._policy_model
         if model is None or self.judge_tokenizer is None:
             raise ConfigError(
                 "There is no judge.", hint="Give judge_model and judge_tokenizer, or call set_policy_model()."
@@ -90,7 +94,9 @@ def problem_in(prompt: str) -> str:
     'Add 1 and 2.'
     """
     start = next((mark for mark in _BEGINNINGS if mark in prompt), "")
-    text = prompt.rpartition(start)[2] if start else prompt
+    text = prompt
+    if start:
+        text = prompt.rpartition(start)[2]
     for end in _ENDS:
         text = text.partition(end)[0]
     return text.strip()

@@ -43,19 +43,19 @@ class MathRewardFunction:
         if verifier is None:
             right = verify_answers(pairs)
         else:
-            right = [_verified(verifier, *pair) for pair in pairs]
-        return [
-            None if gold is None else self._worth(text, right=gold)
-            for gold, text in zip(right, completions, strict=True)
-        ]
+            right = [_checked_verdict(verifier, *pair) for pair in pairs]
+        return [self._reward_of(text, right=verdict) for verdict, text in zip(right, completions, strict=True)]
 
-    def _worth(self, text: str, *, right: bool) -> float:
-        worth = self.correct_reward if right else self.incorrect_reward
-        worth += self.format_reward if has_box(text) else 0.0
-        return worth - self.length_penalty * max(0.0, len(text) / 1000 - 2)
+    def _reward_of(self, text: str, *, right: bool | None) -> float | None:
+        if right is None:
+            return None
+        reward = self.correct_reward if right else self.incorrect_reward
+        if has_box(text):
+            reward += self.format_reward
+        return reward - self.length_penalty * max(0.0, len(text) / 1000 - 2)
 
 
-def _verified(verifier: Verifier, text: str, truth: str) -> bool | None:
+def _checked_verdict(verifier: Verifier, text: str, truth: str) -> bool | None:
     """Return the verdict of `verifier`. Raises GraderError for NaN, which Python takes for true."""
     verdict = verifier(text, truth)
     if verdict is not None and math.isnan(verdict):

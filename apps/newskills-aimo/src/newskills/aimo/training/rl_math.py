@@ -106,7 +106,9 @@ class RLMathTrainer:
                 hint="Give MathRewardFunction() none, or write a grader: ns grpo --training_data=FILE "
                 "++eval_type=FILE.py::NAME",
             )
-        self.config = config if reward_fn is None else _rewarded(config, reward_fn)
+        self.config = config
+        if reward_fn is not None:
+            self.config = _with_rewards(config, reward_fn)
 
     def train(self, dataset: Iterable[Row]) -> Path:
         """Train on `dataset`, and return the folder of the trained model. Rows have `problem` and `expected_answer`, or
@@ -118,14 +120,14 @@ class RLMathTrainer:
         return train_stage(
             "rl",
             config.stage(),
-            (_problem(row, number) for number, row in enumerate(dataset, 1)),
+            (_problem_row(row, number) for number, row in enumerate(dataset, 1)),
             decontaminate=config.decontaminate,
             report_to=config.report_to,
             force_cpu=config.force_cpu,
         )
 
 
-def _rewarded(config: RLMathConfig, rewards: MathRewardFunction) -> RLMathConfig:
+def _with_rewards(config: RLMathConfig, rewards: MathRewardFunction) -> RLMathConfig:
     return msgspec.structs.replace(
         config,
         correct_reward=rewards.correct_reward,
@@ -135,7 +137,7 @@ def _rewarded(config: RLMathConfig, rewards: MathRewardFunction) -> RLMathConfig
     )
 
 
-def _problem(row: Row, number: int) -> Row:
+def _problem_row(row: Row, number: int) -> Row:
     values = [next((str(row[name]) for name in names if row.get(name)), None) for names in (PROBLEMS, ANSWERS)]
     if None in values:
         lacks = " or ".join(PROBLEMS if values[0] is None else ANSWERS)

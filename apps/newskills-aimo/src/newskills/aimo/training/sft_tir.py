@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from newskills.aimo.training.sft import SFTConfig, SFTTrainer
-from newskills_aimo.recipe.programs import blocks
+from newskills_aimo.recipe.programs import find_code_blocks
 from newskills_aimo.recipe.settings import StageName
 
 
@@ -47,7 +47,7 @@ class SFTTIRTrainer(SFTTrainer):
 
 def extract_code_blocks(text: str) -> list[str]:
     """Return the Python programs of a solution."""
-    return [block.code for block in blocks(text)]
+    return [block.code for block in find_code_blocks(text)]
 
 
 def format_code_output(code: str, output: str) -> str:

@@ -27,7 +27,7 @@ def train_stage(
 ) -> Path:
     """Train a stage on `rows`, which stay in its folder; return the folder of the model. Raises NewskillsError."""
     from newskills_aimo.recipe.lines import FINAL
-    from newskills_aimo.recipe.training import StagedTraining, train
+    from newskills_aimo.recipe.training import StagedTraining, train_stages
     from newskills_aimo.running.lines import print_from_first_process, run_line
     from newskills_aimo.running.stages import backend_for
 
@@ -39,14 +39,15 @@ def train_stage(
     if isinstance(stage, SftStage) and stage.quantisation != "none" and (why := _cannot_quantise(backend)):
         print_from_first_process(f"the weights are not quantised to {stage.quantisation}: {why}")
         stage = msgspec.structs.replace(stage, quantisation="none")
-    reporting = ReportingOptions(report_to=() if report_to == "none" else (report_to,), run_name=run_name)
+    destinations = () if report_to == "none" else (report_to,)
+    reporting = ReportingOptions(report_to=destinations, run_name=run_name)
     training = StagedTraining(
         stages=(name,),
         config=msgspec.structs.replace(AimoConfig(), **{name: stage}, decontaminate=decontaminate),
         backend=backend,
         reporting=reporting,
     )
-    if code := train(training, ns=run_line, say=print_from_first_process):
+    if code := train_stages(training, ns=run_line, say=print_from_first_process):
         raise ConfigError(f"The training ended with code {code}.", hint="The same call resumes from there.")
     return out / FINAL
 

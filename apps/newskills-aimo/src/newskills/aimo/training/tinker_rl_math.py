@@ -44,17 +44,18 @@ class MathRLConfig(Struct, frozen=True, kw_only=True):
 
 
 def compute_reward(response: str, ground_truth: str, config: MathRLConfig) -> float | None:
-    """Return what a response is worth: only an answer in a box is right. None where the grader cannot tell.
+    """Return the reward of a response: only an answer in a box is right. None where the grader cannot tell.
 
     >>> compute_reward(r"So \\boxed{0.5}.", r"It is \\boxed{\\frac12}.", MathRLConfig())
     1.1
     """
-    answer = extract_boxed_answer(response)
-    right = False if answer is None else verify_answer(response, ground_truth)
+    if extract_boxed_answer(response) is None:
+        return config.incorrect_reward
+    right = verify_answer(response, ground_truth)
     if right is None:
         return None
-    bonus = 0.0 if answer is None else config.format_bonus
-    return bonus + (config.correct_reward if right else config.incorrect_reward)
+    reward = config.correct_reward if right else config.incorrect_reward
+    return config.format_bonus + reward
 
 
 def train_math_rl(config: MathRLConfig) -> None:
@@ -64,12 +65,12 @@ def train_math_rl(config: MathRLConfig) -> None:
 
 def run_recipe(name: str, keys: Mapping[str, Any]) -> None:
     """Run `ns NAME key=value …`, without the keys that are None. Raises ConfigError where that fails."""
-    words = [f"{key}={_word(value)}" for key, value in keys.items() if value is not None]
+    words = [f"{key}={_format_value(value)}" for key, value in keys.items() if value is not None]
     if code := main([name, *words]):
         raise ConfigError(f"The training ended with code {code}.", hint="The same call resumes from there.")
 
 
-def _word(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)
