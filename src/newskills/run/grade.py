@@ -101,7 +101,7 @@ def _grade_by_execution(
     rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig, environment: EnvironmentConfig
 ) -> Iterator[Row]:
     with ExecutedGrading() as grading:
-        yield from grading.graded(rows, grader, config, environment)
+        yield from grading.grade_rows(rows, grader, config, environment)
 
 
 class ExecutedGrading:
@@ -128,7 +128,7 @@ class ExecutedGrading:
         self._loop.run(self._sandboxes.close())
         self._loop.__exit__(kind, value, trace)
 
-    def graded(
+    def grade_rows(
         self,
         rows: Iterable[Row],
         grader: ExecutingGrader,

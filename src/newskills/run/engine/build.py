@@ -151,9 +151,9 @@ class RunBuilder:
             resumes=bool(config.output_file),
             load=self._loader(config),
         )
-        return self._selecting(config, parts)
+        return self._selecting_solver(config, parts)
 
-    def _selecting(self, config: GenerationConfig, parts: SolverParts) -> Solver:
+    def _selecting_solver(self, config: GenerationConfig, parts: SolverParts) -> Solver:
         """Return the solver of single answers, within one that draws several where that is asked for. Raises as
         `solver`."""
         if config.draws_several:

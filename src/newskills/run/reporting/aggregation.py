@@ -67,11 +67,13 @@ def common_answer(samples: Sequence[Row | None], way: Way) -> Winner:
     worth = {at: 1.0 if way == "majority" else _row_reward(samples[at]) for at in voting}
     totals: dict[str | None, float] = {}
     for at in voting:
-        total = totals.get(groups[at])
-        if total is None or way == "highest_rm":
-            totals[groups[at]] = worth[at] if total is None else max(total, worth[at])
+        group = groups[at]
+        if group not in totals:
+            totals[group] = worth[at]
+        elif way == "highest_rm":
+            totals[group] = max(totals[group], worth[at])
         else:
-            totals[groups[at]] = total + worth[at]
+            totals[group] += worth[at]
     answer = max(totals, key=totals.__getitem__)
     members = [at for at in voting if groups[at] == answer]
     if way == "majority":

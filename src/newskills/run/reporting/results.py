@@ -33,11 +33,13 @@ NOT_BENCHMARKS = ("tmp-eval-results", "summarized-results", "summarize_robustnes
 
 
 class BenchmarkResults(NamedTuple):
-    """A folder of one benchmark; without files it is only worth a note."""
+    """A folder of one benchmark; without files it is only worth a note. `run`: where its run lies below the folder that
+    was searched; empty for the run of that folder itself."""
 
     benchmark: str
     folder: Path
     files: tuple[Path, ...]
+    run: str = ""
 
     @property
     def seeds(self) -> tuple[int | None, ...]:
@@ -57,10 +59,10 @@ def list_results(results_dir: Path) -> list[BenchmarkResults]:
     here = results_dir.resolve()
     if files := output_files(here):
         return [BenchmarkResults(benchmark_name(here), results_dir, files)]
-    root = results_dir / RESULTS_FOLDER
-    parent = root if root.is_dir() else results_dir
+    parent, depth = results_dir / RESULTS_FOLDER, _MAX_DEPTH
+    if not parent.is_dir():
+        parent, depth = results_dir, 1
     tops = _sorted_folders(parent)
-    depth = _MAX_DEPTH if root.is_dir() else 1
     return [
         result
         for folder in tops

@@ -169,12 +169,14 @@ class Rewarder:
         samples = await self._count_tokens(samples)
         scores = await self._grader.scores([sample.record for sample in samples])
         measurements = await asyncio.gather(*map(self._measure, samples, scores))
-        return [
-            reward_of_verdict(unscored_score(measurement, score.grader, score.fields), sample, self.config)
-            if isinstance(measurement, Failure)
-            else reward_of_verdict(score, sample, self.config, measurement)
-            for sample, score, measurement in zip(samples, scores, measurements, strict=True)
-        ]
+        judged = []
+        for sample, score, measurement in zip(samples, scores, measurements, strict=True):
+            if isinstance(measurement, Failure):
+                unscored = unscored_score(measurement, score.grader, score.fields)
+                judged.append(reward_of_verdict(unscored, sample, self.config))
+            else:
+                judged.append(reward_of_verdict(score, sample, self.config, measurement))
+        return judged
 
     async def close(self) -> None:
         if self._judge is not None:
@@ -250,12 +252,15 @@ class BatchGrader:
         rewarder = self._loop.run(self._rewarding.rewarder(config, count))
 
         def judge(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
-            made = [
-                RewardItem(record=row, written=text, tokens=row.get("num_generated_tokens"))
-                if record is None
-                else RewardItem(record=record(row, text, reason), written=text)
-                for row, text, reason in samples
-            ]
+            if record is None:
+                made = [
+                    RewardItem(record=row, written=text, tokens=row.get("num_generated_tokens"))
+                    for row, text, _ in samples
+                ]
+            else:
+                made = [
+                    RewardItem(record=record(row, text, reason), written=text) for row, text, reason in samples
+                ]
             return self._loop.run(rewarder.judge(made))
 
         return judge

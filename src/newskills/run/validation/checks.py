@@ -192,7 +192,7 @@ def _reply_verdicts(
     if is_executing(grader):
         return [
             _record_score(graded)
-            for graded in executed.graded(records, grader, config.sandbox, config.environment)
+            for graded in executed.grade_rows(records, grader, config.sandbox, config.environment)
         ]
     label = f"{grader.name}@{grader.version}"
     payloads = ({**settings, "record": record} for record in records)

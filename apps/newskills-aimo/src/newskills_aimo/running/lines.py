@@ -88,14 +88,10 @@ def fitting_line(line: CommandLine) -> CommandLine:
 def _split_known(
     values: Mapping[str, Any], known_names: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return (the values that are accepted, those that are not), without None."""
-    accepted: dict[str, Any] = {}
-    others: dict[str, Any] = {}
+    """Return (the values that are known, those that are not), without None."""
+    known_values: dict[str, Any] = {}
+    unknown: dict[str, Any] = {}
     for name, value in values.items():
-        if value is None:
-            continue
-        if name in known_names:
-            accepted[name] = value
-        else:
-            others[name] = value
-    return accepted, others
+        if value is not None:
+            (known_values if name in known_names else unknown)[name] = value
+    return known_values, unknown
