@@ -58,7 +58,7 @@ ALLOWED = {
     "newskills_evaluator/suites/places.py: kind not in ENGINES": "word of NeMo Evaluator's suites",
     "train/backends/trl/model.py: sampler in NEEDS_GPU": SAMPLER,
     "train/backends/trl/fitting.py: trl.sampler == 'vllm'": SAMPLER,
-    "train/backends/trl/fitting.py: trl.sampler not in ('vllm', 'vllm_server')": SAMPLER,
+    "train/backends/trl/fitting.py: trl.sampler in ('vllm', 'vllm_server')": SAMPLER,
     "train/pipelines/conversion.py: self.pair == ('megatron', 'hf')": "formats of a conversion",
     "pipelines/conversion/jobs.py: conversion.convert_from == 'megatron'": "formats of a conversion",
     "pipelines/training/foreign/jobs.py: backend == 'megatron'": "formats of a conversion",

@@ -94,7 +94,7 @@ def test_a_memory_by_vectors() -> None:
     found = json.loads(memory.call(ParsedCall("core_memory_retrieve", {"query": "matcha strawberry", "top_k": 1})))
     assert [entry["id"] for entry in found["result"]] == [0]
     again = make_memory("vector", json.loads(json.dumps(memory.state())), letters)
-    assert again.shown() == memory.shown()
+    assert again.visible_text() == memory.visible_text()
     assert json.loads(again.call(ParsedCall("core_memory_remove", {"vec_id": 0})))["status"]
     assert json.loads(again.call(ParsedCall("core_memory_add", {"text": "new"}))) == {"id": 2}
     updated = json.loads(again.call(ParsedCall("core_memory_update", {"vec_id": 1, "new_text": "lives in Rome"})))

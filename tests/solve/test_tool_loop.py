@@ -332,7 +332,7 @@ def test_images_as_data_are_not_stored() -> None:
     ]
     request = solver.request(Sample(id="1", row={"q": "x"}))
     request.messages = [Message(role="user", content=parts)]
-    (row,) = solver._stored(request)
+    (row,) = solver._recorded_messages(request)
     assert row["content"] == [parts[0], parts[2]]
 
 

@@ -77,7 +77,7 @@ class OpenAIModel(HttpModel):
         if inference.stream:
             if hear is not None and _is_cut(request):
                 hear = StopGuard(hear, request.stop)
-            reply = self._finished(request, await self._stream(path, encoded, inference, hear))
+            reply = self._finish_reply(request, await self._stream(path, encoded, inference, hear))
         else:
             reply = self.decoded(request, await self._post(path, encoded, inference.timeout))
         reply.started, reply.ended = started, time.time()
@@ -94,9 +94,9 @@ class OpenAIModel(HttpModel):
 
     def decoded(self, request: Request, body: bytes) -> Reply:
         """Return the reply to `request` that `body` holds. Raises ModelError."""
-        return self._finished(request, self._read(body, request.inference.endpoint_type))
+        return self._finish_reply(request, self._read(body, request.inference.endpoint_type))
 
-    def _finished(self, request: Request, reply: Reply) -> Reply:
+    def _finish_reply(self, request: Request, reply: Reply) -> Reply:
         if request.inference.endpoint_type == "responses":
             openai_responses.mark_cut(reply, request.inference.tokens_to_generate)
         if _is_cut(request):
@@ -134,7 +134,7 @@ class OpenAIModel(HttpModel):
                 return await openai_responses.read_stream(response.events(), self.endpoint, hear)
             return await openai_chat.read_stream(response.events(), self.endpoint, hear)
 
-    async def _refused(self, response: HttpResponse) -> ModelError:
+    async def _refusal_error(self, response: HttpResponse) -> ModelError:
         error = error_from(response, self.endpoint)
         if not isinstance(error, ModelNotFoundError):
             return error

@@ -102,7 +102,7 @@ class HttpModel:
         except RedirectError as error:
             raise redirect_error(error, self.endpoint) from error
         if response.status != 200:
-            raise await self._refused(response)
+            raise await self._refusal_error(response)
         return response.body
 
     @contextlib.asynccontextmanager
@@ -112,7 +112,7 @@ class HttpModel:
         try:
             async with self.http.stream(path, body, timeout) as response:
                 if response.status != 200:
-                    raise await self._refused(
+                    raise await self._refusal_error(
                         HttpResponse(response.status, response.headers, await response.read())
                     )
                 if "text/html" in (find_header(response.headers, "content-type") or ""):
@@ -121,7 +121,7 @@ class HttpModel:
         except RedirectError as error:
             raise redirect_error(error, self.endpoint) from error
 
-    async def _refused(self, response: HttpResponse) -> ModelError:
+    async def _refusal_error(self, response: HttpResponse) -> ModelError:
         return error_from(response, self.endpoint)
 
 

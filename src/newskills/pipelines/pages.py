@@ -89,7 +89,7 @@ def _thinking_line(unit: PlannedUnit) -> str:
     where the server has no word for it."""
     config = unit.unit.config
     if (limits := thinking_limits(config)) is not None:
-        return f"\nforced on thinking: {msgspec.json.encode(limits.sent()).decode()}\n"
+        return f"\nforced on thinking: {msgspec.json.encode(limits.inserted_texts()).decode()}\n"
     if config.inference.thinking_budget is None and config.inference.reasoning_effort is None:
         return ""
     keys_of_thinking = load_function(MODELS.properties(config.server.server_type).thinking)

@@ -115,7 +115,7 @@ class ChatSolver:
             request.prompt = self._prompt.text(sample.row, self._template)
             if options.thinking is not None:
                 request.prompt = options.thinking.prompt(request.prompt)
-                request.solver = {"thinking": options.thinking.sent()}
+                request.solver = {"thinking": options.thinking.inserted_texts()}
         else:
             request.messages = self._prompt.messages(sample.row)
         return request
@@ -139,7 +139,7 @@ class ChatSolver:
         if self._options.parse_reasoning:
             attempt.fields |= {
                 self.generation_key: text.strip(),
-                "_full_generation": forced.whole,
+                "_full_generation": forced.full_text,
                 "_generation_finished_thinking": forced.ended,
             }
         attempt.fields |= forced.fields()

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import math
 import time
+from collections.abc import Sequence
 
 import msgspec
 
@@ -45,6 +46,11 @@ async def ask_next(model: Model, request: Request, replies: list[Reply]) -> Repl
         return None
     replies.append(reply)
     return reply
+
+
+def append_messages(request: Request, messages: Sequence[Message]) -> Request:
+    """Return the request with `messages` after its own."""
+    return msgspec.structs.replace(request, messages=[*(request.messages or []), *messages])
 
 
 def continued(request: Request, text: str, shown: str, reasoning: str | None = None) -> Request:

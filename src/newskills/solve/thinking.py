@@ -50,7 +50,7 @@ class ThinkingLimits(Struct, frozen=True, kw_only=True):
         return before.lstrip()
 
     @property
-    def opening(self) -> str:
+    def opening_tag(self) -> str:
         """Tag that begins thinking, by that which ends it; empty where the mark is not a closing tag."""
         if self.mark.startswith("</") and self.mark.endswith(">"):
             return f"<{self.mark[2:]}"
@@ -61,18 +61,18 @@ class ThinkingLimits(Struct, frozen=True, kw_only=True):
         begun = f"{prompt}{self.forcing.begin}"
         if self.budget != "none":
             return begun
-        if not self.forcing.begin and not begun.rstrip().endswith(self.opening):
-            begun += f"{self.opening}\n"
+        if not self.forcing.begin and not begun.rstrip().endswith(self.opening_tag):
+            begun += f"{self.opening_tag}\n"
         return f"{begun}{self.end}"
 
     def is_thinking(self, prompt: str, text: str) -> bool:
         """Return whether `text`, which follows `prompt`, is thinking: a model that did not begin is not forced."""
-        tag = self.opening
+        tag = self.opening_tag
         return (
             bool(self.forcing.begin) or not tag or prompt.rstrip().endswith(tag) or text.lstrip().startswith(tag)
         )
 
-    def sent(self) -> Row:
+    def inserted_texts(self) -> Row:
         """Return what is inserted and when, for `--explain` and the key of a request."""
         row: Row = {"budget": self.budget, "ends_at": self.mark, "end": self.end}
         if self.forcing.begin:
@@ -107,7 +107,7 @@ class ForcedReply(Struct, kw_only=True):
     continuations: int = 0
 
     @property
-    def whole(self) -> str:
+    def full_text(self) -> str:
         """All that follows the prompt."""
         return f"{self.thought}{self.end}{self.answer}"
 
@@ -148,7 +148,7 @@ async def reply_with_thinking(
         forced.ended, forced.forced_ends = True, 1
     remaining = total - forced.spent
     if forced.ended and remaining > 0:
-        turn = _part_request(continued(request, forced.whole, ""), remaining, request.stop)
+        turn = _part_request(continued(request, forced.full_text, ""), remaining, request.stop)
         reply = await ask_next(model, turn, forced.replies)
         forced.reached = reply is not None
         if reply is not None:

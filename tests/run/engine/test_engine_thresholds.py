@@ -48,19 +48,19 @@ def ended(clock: Clock, *seconds: float) -> Pace:
 
 
 def test_nothing_is_said_of_fewer_than_five_rows(clock: Clock) -> None:
-    assert ended(clock, *[10.0] * 4).left(3) is None
-    assert ended(clock, *[10.0] * 5).left(3) is not None
+    assert ended(clock, *[10.0] * 4).seconds_left(3) is None
+    assert ended(clock, *[10.0] * 5).seconds_left(3) is not None
 
 
 def test_rows_that_failed_are_no_durations(clock: Clock) -> None:
     pace = ended(clock, *[10.0] * 4)
     pace.end(pace.begin(), answered=False)
     assert (pace.done, pace.under_way) == (4, 0)
-    assert pace.left(3) is None
+    assert pace.seconds_left(3) is None
 
 
 def test_nothing_is_left_without_rows(clock: Clock) -> None:
-    assert ended(clock, *[10.0] * 5).left(0) is None
+    assert ended(clock, *[10.0] * 5).seconds_left(0) is None
 
 
 @pytest.mark.parametrize(("under_way", "said"), [(5, True), (6, False)])
@@ -69,12 +69,12 @@ def test_half_of_the_rows_must_have_ended(clock: Clock, under_way: int, said: bo
     for _ in range(under_way):
         pace.begin()
     clock.now += 100
-    assert (pace.left(0) is not None) is said
+    assert (pace.seconds_left(0) is not None) is said
 
 
 def test_rows_of_one_length_one_after_another(clock: Clock) -> None:
     """Four wait, and the last of them is waited for: five lengths, in classes that are 10 % wide."""
-    left = ended(clock, *[10.0] * 5).left(4)
+    left = ended(clock, *[10.0] * 5).seconds_left(4)
     assert left is not None
     assert 50 <= left <= 55
 
@@ -83,7 +83,7 @@ def test_rows_side_by_side(clock: Clock) -> None:
     pace = ended(clock, *[10.0] * 20)
     for _ in range(4):
         pace.begin()
-    left = pace.left(8)
+    left = pace.seconds_left(8)
     assert left is not None
     assert 30 <= left <= 33
 
@@ -92,7 +92,7 @@ def test_what_is_left_of_rows_that_are_under_way(clock: Clock) -> None:
     pace = ended(clock, *[10.0] * 20)
     pace.begin()
     clock.now += 4
-    left = pace.left(0)
+    left = pace.seconds_left(0)
     assert left is not None
     assert 5 < left < 7
 
@@ -101,7 +101,7 @@ def test_a_row_that_takes_longer_than_any_is_given_as_long_again(clock: Clock) -
     pace = ended(clock, *[10.0] * 20)
     pace.begin()
     clock.now += 40
-    left = pace.left(0)
+    left = pace.seconds_left(0)
     assert left is not None
     assert 40 <= left <= 44
 
@@ -109,20 +109,20 @@ def test_a_row_that_takes_longer_than_any_is_given_as_long_again(clock: Clock) -
 def test_the_longest_of_many_rows_is_waited_for(clock: Clock) -> None:
     """Of 20 one took 100 s. Alone a row waits for the usual length; one of 20 at once is likely the long one."""
     durations = [10.0] * 19 + [100.0]
-    alone = ended(clock, *durations).left(1)
+    alone = ended(clock, *durations).seconds_left(1)
     assert alone is not None
     assert 24 <= alone <= 28
     pace = ended(clock, *durations)
     for _ in range(20):
         pace.begin()
-    many = pace.left(1)
+    many = pace.seconds_left(1)
     assert many is not None
     assert 100 <= many <= 111
 
 
 def test_half_of_the_rows_are_shorter_than_what_one_row_waits_for(clock: Clock) -> None:
     """Alone, a row takes the mean, 55 s, and then what half of the rows take at most."""
-    left = ended(clock, *[10.0] * 5, *[100.0] * 5).left(1)
+    left = ended(clock, *[10.0] * 5, *[100.0] * 5).seconds_left(1)
     assert left is not None
     assert 65 <= left <= 72
 
@@ -133,13 +133,13 @@ def test_twice_the_longest_is_waited_for_where_the_tail_is_not_known(clock: Cloc
     for _ in range(10):
         pace.begin()
     clock.now += 40
-    left = pace.left(1)
+    left = pace.seconds_left(1)
     assert left is not None
     assert 80 + 3.3 <= left <= 88 + 3.7
 
 
 def test_times_shorter_than_a_millisecond_are_one(clock: Clock) -> None:
-    left = ended(clock, *[0.0] * 5).left(999)
+    left = ended(clock, *[0.0] * 5).seconds_left(999)
     assert left == pytest.approx(1.0)
 
 

@@ -144,14 +144,14 @@ def test_one_set_of_rows_after_another_in_the_same_sandbox(sandbox: tuple[Mirror
     assert isinstance(grader, ExecutingGrader)
     with ExecutedGrading() as grading:
         for count in (30, 3):
-            graded = list(grading.graded(answers(count), grader, sandbox[1]))
+            graded = list(grading.grade_rows(answers(count), grader, sandbox[1]))
             assert [row["is_correct"] for row in graded] == [n == 0 or n % 3 > 0 for n in range(count)]
-        stopped = grading.graded(answers(30), grader, sandbox[1])
+        stopped = grading.grade_rows(answers(30), grader, sandbox[1])
         next(stopped)
         stopped.close()  # type: ignore[attr-defined]
         with pytest.raises(SandboxError):
-            list(grading.graded(answers(3), grader, SandboxConfig(port=1)))
-        assert len(list(grading.graded(answers(3), grader, sandbox[1]))) == 3, "one that fails costs no other"
+            list(grading.grade_rows(answers(3), grader, SandboxConfig(port=1)))
+        assert len(list(grading.grade_rows(answers(3), grader, sandbox[1]))) == 3, "one that fails costs no other"
 
 
 def test_a_file_without_a_sandbox(sandbox: tuple[Mirror, SandboxConfig]) -> None:

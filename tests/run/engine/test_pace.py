@@ -32,7 +32,7 @@ def told(
         pace.end(number, answered=True)
         if done + len(ends) < rows:
             begin()
-        seen[done] = clock.now, pace.left(rows - done - len(ends))
+        seen[done] = clock.now, pace.seconds_left(rows - done - len(ends))
     return {done: (clock.now - at, left, at / done * (rows - done)) for done, (at, left) in seen.items()}
 
 

@@ -89,7 +89,7 @@ def play(
 async def finished(jobs: EvaluationJobs, request: EvaluationRequest) -> tuple[int, dict[str, Any]]:
     job = await jobs.obtain(request)
     await jobs.await_end(job)
-    jobs.heard(job, delivered=True)
+    jobs.note_client(job, delivered=True)
     return job.answer()
 
 
@@ -169,7 +169,7 @@ def test_a_repetition_is_the_same_job_until_it_is_late(tmp_path: Path) -> None:
         first = await jobs.obtain(request)
         await jobs.await_end(first)
         again = await jobs.obtain(request)
-        jobs.heard(first, delivered=True)
+        jobs.note_client(first, delivered=True)
         soon = await jobs.obtain(request)
         first.contact -= 61  # delivered: a minute is late
         late = await jobs.obtain(request)
@@ -254,7 +254,7 @@ def test_the_end_of_a_server_interrupts_and_the_next_one_goes_on(tmp_path: Path)
     assert old.answer()[0] == 503
 
     async def later(jobs: EvaluationJobs, toy: Toy) -> tuple[dict[int, State], tuple[int, Row], list[str]]:
-        known = {job.request.rollout_id: job.state for job in jobs.all()}
+        known = {job.request.rollout_id: job.state for job in jobs.list_jobs()}
         answer = await finished(jobs, asked("slow"))
         return known, answer, toy.ran
 
@@ -287,7 +287,7 @@ def test_a_spoiled_file_is_told_of_and_left(tmp_path: Path) -> None:
     (tmp_path / "1-rollout-1" / JOB_FILE).write_text("{")
 
     async def scene(jobs: EvaluationJobs, toy: Toy) -> list[EvaluationJob]:
-        return jobs.all()
+        return jobs.list_jobs()
 
     assert play(tmp_path, scene) == []
 

@@ -101,7 +101,7 @@ def test_the_index_knows_what_is_there(tmp_path: Path) -> None:
     index = LogIndex(5)
     index.load(tmp_path / "log", POSITION)
     assert [offset >= 0 for offset in index.offsets] == [True, False, True, True, False]
-    assert (index.done, list(index.ungraded())) == (3, [0, 2, 3])
+    assert (index.done, list(index.ungraded_positions())) == (3, [0, 2, 3])
     keys = RecordKeys(tmp_path / "log", POSITION)
     assert keys.key(index.offsets[2]) == content_key("r2", "00ff")
     keys.close()
@@ -122,7 +122,7 @@ def test_a_verdict_on_another_record_does_not_count(tmp_path: Path) -> None:
     ]
     (tmp_path / "grades").write_bytes(b"".join(map(encode_line, grades)))
     index.load_grades(tmp_path / "grades")
-    assert list(index.ungraded()) == [1]
+    assert list(index.ungraded_positions()) == [1]
     assert index.grade_at(2) < 0
 
 
@@ -165,7 +165,7 @@ def test_damaged_verdicts_do_not_count(tmp_path: Path) -> None:
     good = encode_line(GradeLine(position=1, sum=index.sums[1], score=score))
     (tmp_path / "grades").write_bytes(bytes(30) + b"\n" + good)
     assert len(index.load_grades(tmp_path / "grades")) == 1
-    assert list(index.ungraded()) == [0]
+    assert list(index.ungraded_positions()) == [0]
 
 
 @settings(max_examples=50)

@@ -225,7 +225,7 @@ def test_without_a_grader_no_verdict_is_known() -> None:
     assert index.add_entries(entries((1, 5, 3)), 9) == 1
     assert index.add_grade_entries(entries((1, 5, 3)), 9) == 1
     assert [index.grade_at(p) for p in range(2)] == [-1, -1]
-    assert (index.done, list(index.ungraded())) == (2, [0, 1])
+    assert (index.done, list(index.ungraded_positions())) == (2, [0, 1])
 
 
 def test_a_record_that_came_again_counts_once_and_the_later_one_decides() -> None:

@@ -156,7 +156,7 @@ def _matching_record(path: Path, record: Path) -> SplitRecord | None:
 
 def _map_rows(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:
     for row, where in raw:
-        mapped = schema.mapped(row, partial(str, where))
+        mapped = schema.map_row(row, partial(str, where))
         if mapped is None:
             tally["left out"] += 1
         else:

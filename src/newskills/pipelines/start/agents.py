@@ -13,7 +13,7 @@ from newskills.agents.definition import (
     AgentDefinition,
     agents_folder,
     find_definition,
-    library,
+    library_files,
     read_definition,
 )
 from newskills.agents.installing import find_installed, install_agent, place_of
@@ -75,15 +75,14 @@ def list_or_install_agents(parsed: Parsed[AgentsOptions]) -> list[ListedAgent] |
             agents += _python_agents()
         return agents
     if not options.names:
-        raise ConfigError("Which agents?", hint=f"ns agents install {next(iter(library()))}, or `all`")
+        raise ConfigError("Which agents?", hint=f"ns agents install {next(iter(library_files()))}, or `all`")
     definitions = _read_definitions(options.names)
     if options.dry_run:
-        show_dry_run(
-            [
-                ("installs", f"{definition.shown} {definition.install.version}", str(place_of(definition, folder)))
-                for definition in definitions
-            ]
-        )
+        rows = []
+        for definition in definitions:
+            program = f"{definition.display_name} {definition.install.version}"
+            rows.append(("installs", program, str(place_of(definition, folder))))
+        show_dry_run(rows)
         return None
     mirror = Path(options.mirror).expanduser().resolve() if options.mirror else None
     for definition in definitions:
@@ -121,12 +120,12 @@ def _python_agents() -> list[ListedAgent]:
 def _read_definitions(names: list[str]) -> list[AgentDefinition]:
     """Return the data files that are named. Raises ConfigError, UnknownNameError."""
     if names == [ALL]:
-        return [read_definition(path) for path in library().values()]
+        return [read_definition(path) for path in library_files().values()]
     definitions = []
     for name in names:
         definition = find_definition(name)
         if definition is None:
-            raise UnknownNameError("agent", name, list(library()))
+            raise UnknownNameError("agent", name, list(library_files()))
         definitions.append(definition)
     return definitions
 
@@ -134,10 +133,10 @@ def _read_definitions(names: list[str]) -> list[AgentDefinition]:
 def agent_table() -> str:
     """Return the table of agents for the docs: each with its protocol and the version that is tested."""
     lines = ["| agent | protocol | tested version | package |", "|---|---|---|---|"]
-    for path in library().values():
+    for path in library_files().values():
         definition = read_definition(path)
         source = "npm" if definition.install.npm else "PyPI"
-        link = f"[{definition.shown}]({definition.site})"
+        link = f"[{definition.display_name}]({definition.site})"
         lines.append(
             f"| `{definition.name}` ({link}) | {definition.protocol} | {definition.install.version} | "
             f"{source}: `{definition.package}` |"

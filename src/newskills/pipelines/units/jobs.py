@@ -137,7 +137,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         needs = []
         if self.makers is not None:
             needs = [str(done_path(path)) for path in inputs]
-        spec, secrets = msgspec.structs.replace(spec, beside=beside, needs=tuple(needs)).sealed()
+        spec, secrets = msgspec.structs.replace(spec, beside=beside, needs=tuple(needs)).without_secrets()
         text = msgspec.json.format(msgspec.json.encode(spec), indent=1).decode() + "\n"
         plan.secrets |= secrets
         clients = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]

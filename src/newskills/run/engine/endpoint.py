@@ -22,7 +22,7 @@ from collections.abc import Callable, Coroutine
 
 import msgspec
 
-from newskills.base.aio import Gate, backoff
+from newskills.base.aio import Gate, backoff_seconds
 from newskills.base.callbacks import REPLY_LISTENER, reply_has_begun
 from newskills.base.errors import (
     AuthError,
@@ -132,7 +132,7 @@ class Endpoint:
     @property
     def paused_for(self) -> float:
         """Seconds for which the server has asked to be left alone; 0 where it has not."""
-        return self._pause.left
+        return self._pause.seconds_left
 
     @property
     def slow(self) -> SlowRequests | None:
@@ -154,15 +154,15 @@ class Endpoint:
             self.errors[error_kind(outcome)] += 1
             if isinstance(outcome, RateLimitError):
                 await self._weigh_rate_limit(outcome, pending, failed_at)
-            await self._rest(outcome, pending)
+            await self._wait_before_retry(outcome, pending)
             if self._outage is not None:
                 await asyncio.wait([self._outage])
-            if self._last_success > failed_at >= self._recovered and not self._excused(outcome):
+            if self._last_success > failed_at >= self._recovered and not self._is_excused(outcome):
                 pending.blamed += 1
                 if pending.blamed > self.policy.max_retries:
                     raise outcome
 
-    async def _rest(self, error: HttpError, pending: PendingRequest) -> None:
+    async def _wait_before_retry(self, error: HttpError, pending: PendingRequest) -> None:
         """Wait until the next try."""
         wait = self.policy.delay(error, pending.tries)
         server_wait = error.retry_after if isinstance(error, RateLimitError | ServerError) else None
@@ -175,9 +175,9 @@ class Endpoint:
     async def _weigh_rate_limit(self, error: RateLimitError, pending: PendingRequest, failed_at: float) -> None:
         """Raise `error` for a request that is refused for ever while others are answered."""
         lone = pending.tries > 2 and not self._refusals.others_answered(pending.refusals)
-        if lone and self._proven and not self._pause.left:
+        if lone and self._proven and not self._pause.seconds_left:
             await self._check_endpoint(failed_at)
-        self._refusals.weigh(pending.refusals)
+        self._refusals.update_history(pending.refusals)
         if pending.tries > self.policy.max_retries and pending.refusals.coincidence < MAX_COINCIDENCE:
             raise RateLimitError(
                 f"{error} It was refused {pending.tries} times, while other requests got answers.",
@@ -310,7 +310,7 @@ class Endpoint:
             raise error
         proven = self._proven
         if proven:
-            await asyncio.sleep(backoff(1, base=self.policy.first_delay))
+            await asyncio.sleep(backoff_seconds(1, base=self.policy.first_delay))
         if self._newest_answered <= failed_at:
             meant = await self._check_endpoint(failed_at)
             if isinstance(meant, AuthError) or (isinstance(meant, ModelNotFoundError) and not proven):
@@ -353,7 +353,7 @@ class Endpoint:
             self.fatal = error
             self._on_fatal(error)
 
-    def _excused(self, error: HttpError) -> bool:
+    def _is_excused(self, error: HttpError) -> bool:
         """Return whether a failed try says nothing about its request, since it met a limit of the endpoint."""
         if isinstance(error, RateLimitError):
             return True
@@ -362,7 +362,7 @@ class Endpoint:
 
     def _reopen(self) -> None:
         stopped = self._draining or self.fatal is not None
-        if not stopped and self._outage is None and not self._pause.left:
+        if not stopped and self._outage is None and not self._pause.seconds_left:
             self._gate.open()
 
     def _give_up_pause(self, error: HttpError) -> None:
@@ -376,13 +376,13 @@ class Endpoint:
         if self._trouble is None:
             self._trouble_since = started if isinstance(error, ConnectError) else now
         self._trouble = error
-        if self._left(now) <= 0 and isinstance(error, ConnectError):
+        if self._patience_left(now) <= 0 and isinstance(error, ConnectError):
             self._give_up(error)
         elif self._patience is None and self.fatal is None:
             loop = asyncio.get_running_loop()
-            self._patience = loop.call_later(max(0.0, self._left(now)), self._out_of_patience)
+            self._patience = loop.call_later(max(0.0, self._patience_left(now)), self._out_of_patience)
 
-    def _left(self, now: float) -> float:
+    def _patience_left(self, now: float) -> float:
         """Return the seconds of patience left for the present trouble."""
         error, patience = self._trouble, self.policy.patience
         if isinstance(error, ConnectError) and error.certificate:
@@ -395,7 +395,7 @@ class Endpoint:
         self._patience = None
         if self._trouble is None or self.fatal is not None:
             return
-        if (left := self._left(time.monotonic())) > 0:
+        if (left := self._patience_left(time.monotonic())) > 0:
             self._patience = asyncio.get_running_loop().call_later(left, self._out_of_patience)
         elif self._outage is not None:
             self._give_up(self._trouble)
@@ -445,7 +445,7 @@ class Endpoint:
             while self.fatal is None:
                 tries += 1
                 quick, longest = FIRST_RETRY_SHARE * self.policy.first_delay, self.policy.longest_delay / 2
-                await asyncio.sleep(backoff(2 * tries - 1, base=quick, cap=longest))
+                await asyncio.sleep(backoff_seconds(2 * tries - 1, base=quick, cap=longest))
                 if self._last_success > since:
                     break
                 met = await self._probe()
@@ -456,9 +456,10 @@ class Endpoint:
                 self._in_trouble(met, time.monotonic())
                 if tries == 2:
                     announced = True
+                    left = format_duration(max(0.0, self._patience_left(time.monotonic())))
                     self._say(
-                        f"{self.name} does not answer ({met}) The run waits for it, up to "
-                        f"{format_duration(max(0.0, self._left(time.monotonic())))} more, and then continues by itself."
+                        f"{self.name} does not answer ({met}) The run waits for it, up to {left} more, and then "
+                        "continues by itself."
                     )
             self._alive()
             self._recovered = time.monotonic() if tries > 1 else self._recovered

@@ -68,7 +68,7 @@ class SharedUnits(NamedTuple):
     tried: set[int]
     offered: Iterable[int]
 
-    def taken(
+    def take_units(
         self, spec: RunSpec, builder: RunBuilder, stack: ExitStack, into: list[PreparedUnit | UnitResult]
     ) -> Iterator[PreparedUnit]:
         """Yield the next units that nobody has and that have work to do. All that are finished or taken go `into` the
@@ -137,7 +137,7 @@ def execute(
                 progress.say(f"{kept:,} of {rows:,} rows are already done; the run resumes from there.")
             stops = _early_stops(until, units, progress)
             finished = [*earlier, *(unit for unit in units if isinstance(unit, UnitResult))]
-            supply = None if more is None else more.taken(spec, builder, stack, units)
+            supply = None if more is None else more.take_units(spec, builder, stack, units)
             engine = Engine(work, builder, progress, stops, finished, supply, window)
             aio.run(engine.run)
         result = _run_result(spec, engine, units, journal)

@@ -36,7 +36,7 @@ class Lane:
 
     def open(self, disk: Disk, on_error: Callable[[NewskillsError], None]) -> None:
         self.run.open(self.solver, disk, on_error, self._grading)
-        self.kit.models = {**self._endpoints, MAIN: self.run.cached(self._endpoints[MAIN])}
+        self.kit.models = {**self._endpoints, MAIN: self.run.with_cache(self._endpoints[MAIN])}
 
 
 Turn = tuple[Lane, PendingRow | EarlyStop | None]

@@ -189,7 +189,7 @@ class Engine:
         # Rows that wait for their turn are asked, too: not where somebody counts what is asked.
         counted = self._stops or self._budget.limited
         most = max(config.max_concurrent_requests, 0 if counted else config.most_concurrent_requests)
-        concurrency = batch_window(config) if server.batch_api else self._narrowed(config)
+        concurrency = batch_window(config) if server.batch_api else self._concurrency_limit(config)
         most = max(concurrency, min(most, self._window or most, config.sandbox_window or most))
         policy = RetryPolicy(
             concurrency=concurrency,
@@ -217,7 +217,7 @@ class Engine:
         )
         return self._endpoints.setdefault(server, endpoint)
 
-    def _narrowed(self, config: GenerationConfig) -> int:
+    def _concurrency_limit(self, config: GenerationConfig) -> int:
         """Return how many requests may be in flight, and say so where that is less than was asked for."""
         wanted = window = config.max_concurrent_requests
         reason = ""
@@ -265,7 +265,7 @@ class Engine:
 
     def _turns(self, disk: Disk) -> Iterator[Turn]:
         begun = False
-        for lanes in chain(self._together(), self._supplied()):
+        for lanes in chain(self._lane_groups(), self._supply_lanes()):
             stop = self._stops.get(lanes[0].run.unit.name)
             if stop is None:
                 lanes[0].open(disk, self._stop)
@@ -281,7 +281,7 @@ class Engine:
             for lane in lanes:
                 self._finish_if_complete(lane)
 
-    def _together(self) -> list[list[Lane]]:
+    def _lane_groups(self) -> list[list[Lane]]:
         """Group the lanes that run together: one by one, but all seeds of a watched benchmark side by side."""
         groups: dict[object, list[Lane]] = {}
         for lane in self._lanes:
@@ -289,7 +289,7 @@ class Engine:
             groups.setdefault(name if name in self._stops else lane, []).append(lane)
         return list(groups.values())
 
-    def _supplied(self) -> Iterator[list[Lane]]:
+    def _supply_lanes(self) -> Iterator[list[Lane]]:
         for prepared in self._supply or ():
             self._prepared.append(prepared)
             self._tokens_before += prepared.run.state.output_tokens or 0
@@ -298,7 +298,7 @@ class Engine:
 
     async def _worker(self, turns: Iterator[Turn]) -> None:
         budget = self._budget if self._budget.limited else None
-        while not self._stopping:
+        while not self._is_stopping:
             if budget is not None and not await budget.admit():
                 return
             turn = next(turns, None)
@@ -326,7 +326,7 @@ class Engine:
             return False
         ROW_REQUESTS.set(requests_of(run.unit, run.state.started, pending.sample))
         result = await await_guarded(lane.solver.solve(pending.sample, pending.request, lane.kit))
-        if run.watched:
+        if run.is_watched:
             await run.await_grader()
         if not isinstance(result, Failure):
             run.book_answer(pending.sample, result)
@@ -356,11 +356,11 @@ class Engine:
         """Finish units whose stopping rule is met and which have rows left."""
         watched = [lane for lane in self._lanes if lane.run.unit.name in self._stops]
         for lane in watched:
-            if not self._stopping:
+            if not self._is_stopping:
                 await lane.run.await_verdicts()
         for lane in watched:
             stop = self._stops[lane.run.unit.name]
-            if stop.met and not self._stopping and lane.run.status is None:
+            if stop.met and not self._is_stopping and lane.run.status is None:
                 await lane.run.finish_early(stop.positions())
 
     async def _close(self) -> None:
@@ -380,7 +380,7 @@ class Engine:
             self._progress.say(f"A sandbox did not stop properly: {failure.message}")
 
     @property
-    def _stopping(self) -> bool:
+    def _is_stopping(self) -> bool:
         return self.fatal is not None or self.signal is not None
 
     def _stop(self, error: NewskillsError) -> None:
@@ -476,13 +476,13 @@ class Engine:
         return Snapshot(
             rows=rows,
             done=done,
-            fresh=sum(run.generated for run in runs),
+            fresh=sum(run.generated_rows for run in runs),
             tokens=sum(tokens) if tokens else None,
             fresh_tokens=sum(tokens) - self._tokens_before,
             cost=sum(costs) if costs else None,
-            left=self._pace.left(max(0, waiting)),
+            left=self._pace.seconds_left(max(0, waiting)),
             waiting=in_flight > 0 and not any(endpoint.answered for endpoint in endpoints),
-            stopping=self._stopping or self.used_up is not None,
+            stopping=self._is_stopping or self.used_up is not None,
             in_flight=in_flight,
             concurrency=sum(endpoint.concurrency for endpoint in endpoints),
             errors=sum((endpoint.errors for endpoint in endpoints), Counter[str]()),

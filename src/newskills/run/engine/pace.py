@@ -50,7 +50,7 @@ class Pace:
             self.done += 1
             self._ended[_class_of(seconds)] += 1
 
-    def left(self, waiting: int) -> float | None:
+    def seconds_left(self, waiting: int) -> float | None:
         """Estimate the seconds until all rows are done, of which `waiting` have not begun; None while too little
         is known.
 

@@ -360,5 +360,5 @@ def _first_request(solver: Solver, source: Input, rows: range) -> Request | None
         try:
             return solver.request(sample)
         except DataError as error:
-            raise DataError(source.located(sample, error.message), hint=error.hint) from error
+            raise DataError(source.with_location(sample, error.message), hint=error.hint) from error
     return None

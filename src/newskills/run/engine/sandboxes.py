@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from newskills.base.aio import await_guarded, backoff
+from newskills.base.aio import await_guarded, backoff_seconds
 from newskills.base.errors import ExecutionRefusedError, NewskillsError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
 from newskills.base.records import Failure
@@ -57,7 +57,7 @@ class SharedSandbox:
             if self._sandbox is not None:
                 return
             try:
-                self._sandbox = await self._patiently(patience)
+                self._sandbox = await self._start_patiently(patience)
             except NewskillsError as error:
                 self._on_fatal(error)
                 raise
@@ -95,20 +95,20 @@ class SharedSandbox:
         if self._failed >= MAX_ALIKE_FAILURES:
             self._on_fatal(error)
 
-    async def _patiently(self, patience: float) -> Sandbox:
+    async def _start_patiently(self, patience: float) -> Sandbox:
         until = time.monotonic() + patience
         tries = 0
         while True:
             try:
-                return await self._once()
+                return await self._start_once()
             except SandboxError as error:
                 tries += 1
-                wait = backoff(tries, cap=10.0)
+                wait = backoff_seconds(tries, cap=10.0)
                 if not error.retryable or time.monotonic() + wait > until:
                     raise
                 await asyncio.sleep(wait)
 
-    async def _once(self) -> Sandbox:
+    async def _start_once(self) -> Sandbox:
         sandbox = self._make()
         if isinstance(sandbox, StartableSandbox):
             try:

@@ -92,12 +92,12 @@ class UnitRun:
         self._keys: RecordKeys | None = None
 
     @property
-    def generated(self) -> int:
+    def generated_rows(self) -> int:
         """Rows answered by this process."""
         return self.index.done - self.kept
 
     @property
-    def watched(self) -> bool:
+    def is_watched(self) -> bool:
         """Whether each verdict is waited for, to see when there are enough."""
         return self._watcher is not None
 
@@ -155,7 +155,7 @@ class UnitRun:
             for position in range(self.index.rows):
                 if self.index.offsets[position] < 0:
                     continue
-                record, at = self._logged(log, position), self.index.grade_at(position)
+                record, at = self._log_row(log, position), self.index.grade_at(position)
                 if at == ABSENT_OFFSET and self._grading is not None:
                     await self.await_grader()
                     self._grade(position, record)
@@ -170,7 +170,7 @@ class UnitRun:
         if grading is not None:
             await grading.until(lambda: not grading.full and self._in_grading < most)
 
-    def cached(self, model: Model) -> Model:
+    def with_cache(self, model: Model) -> Model:
         """Wrap `model` so that it remembers its replies, where the settings say so."""
         if not self.config.enable_litellm_cache:
             return model
@@ -211,7 +211,7 @@ class UnitRun:
                 self.open_rows += 1
                 request = guard(partial(self.solver.request, sample))
                 if isinstance(request, Failure) and request.cause == "data":
-                    request.message = self.source.located(sample, request.message)
+                    request.message = self.source.with_location(sample, request.message)
                 yield PendingRow(sample, request)
                 continue
             if row_line.position % stride == 0:
@@ -346,8 +346,8 @@ class UnitRun:
     async def _grade_rest(self, grading: Grading) -> None:
         await grading.until(lambda: self._in_grading == 0)
         with LogReader(self.paths.log) as reader:
-            for position in self.index.ungraded():
-                record = self._logged(reader, position)
+            for position in self.index.ungraded_positions():
+                record = self._log_row(reader, position)
                 await grading.until(lambda: not grading.full)
                 self._grade(position, record)
         await grading.until(lambda: self._in_grading == 0)
@@ -400,7 +400,7 @@ class UnitRun:
             if self._grades:
                 grades = stack.enter_context(GradeReader(self.paths.grades))
             for position in positions:
-                record = self._logged(log, position)
+                record = self._log_row(log, position)
                 if grades is not None and self.index.grade_at(position) >= 0:
                     fields = verdict_fields(record, self._score(grades, position))
                     record |= fields
@@ -415,19 +415,19 @@ class UnitRun:
         self.state.ledger, self.state.grade_fields, self.state.unjudged = ledger, sorted(written), unjudged
         return tally
 
-    def _logged(self, log: LogReader, position: int) -> Row:
+    def _log_row(self, log: LogReader, position: int) -> Row:
         line = log.line(self.index.offsets[position])
         if zlib.crc32(line) != self.index.sums[position]:
-            raise self._changed(self.paths.log, position)
+            raise self._changed_error(self.paths.log, position)
         return decode_record(line, self.config.async_position_key)
 
     def _score(self, grades: GradeReader, position: int) -> Score:
         score = grades.score(self.index.grade_at(position), position, self.index.sums[position])
         if score is None:
-            raise self._changed(self.paths.grades, position)
+            raise self._changed_error(self.paths.grades, position)
         return score
 
-    def _changed(self, log: Path, position: int) -> StorageError:
+    def _changed_error(self, log: Path, position: int) -> StorageError:
         if self._kept_index is not None:
             self._kept_index.drop()
         return StorageError(

@@ -139,7 +139,7 @@ class EvaluationJobs:
                     part.state = "interrupted"
             self._keep(job)
 
-    def all(self) -> list[EvaluationJob]:
+    def list_jobs(self) -> list[EvaluationJob]:
         """Return all jobs, the latest first."""
         return sorted(self._known.values(), key=lambda job: job.created, reverse=True)
 
@@ -162,28 +162,28 @@ class EvaluationJobs:
         of several benchmarks are the failure of these alone.
         """
         key = self._key(request)
-        job = self._repeated(key)
+        job = self._find_repeated(key)
         if job is not None and job.state not in ("failed", "interrupted"):
-            self.heard(job)
+            self.note_client(job)
             return job
         if key not in self._beginning:
             task = asyncio.create_task(self._begin(request, key, job))
             self._beginning[key] = task
-            task.add_done_callback(partial(self._begun, key))
+            task.add_done_callback(partial(self._begin_job, key))
         return await asyncio.shield(self._beginning[key])
 
     async def await_end(self, job: EvaluationJob) -> None:
         """Return when nothing of the job runs any more. Leaving early (cancellation) is a client's leaving."""
         self._clients[job.job_id] += 1
-        self.heard(job)
+        self.note_client(job)
         try:
             if (task := self._running.get(job.job_id)) is not None:
                 await asyncio.shield(task)
         finally:
             self._clients[job.job_id] -= 1
-            self.heard(job)
+            self.note_client(job)
 
-    def heard(self, job: EvaluationJob, *, delivered: bool = False) -> None:
+    def note_client(self, job: EvaluationJob, *, delivered: bool = False) -> None:
         """Note that a client has come, asked or left; `delivered`: it has its answer."""
         now, waiting = time.time(), self._clients[job.job_id] > 0
         news = waiting != job.waiting or delivered > job.delivered or now - job.contact > CONTACT_EVERY
@@ -225,7 +225,7 @@ class EvaluationJobs:
     def _key(self, request: EvaluationRequest) -> str:
         return hashlib.sha256(msgspec.json.encode([request, self._planner.settings])).hexdigest()
 
-    def _repeated(self, key: str) -> EvaluationJob | None:
+    def _find_repeated(self, key: str) -> EvaluationJob | None:
         """Return the job that a request repeats."""
         job = self._known.get(self._latest.get(key, ""))
         if job is None or self._clients[job.job_id]:
@@ -278,7 +278,7 @@ class EvaluationJobs:
             task.add_done_callback(lambda _: self._running.pop(job.job_id))
         return job
 
-    def _begun(self, key: str, task: asyncio.Task[EvaluationJob]) -> None:
+    def _begin_job(self, key: str, task: asyncio.Task[EvaluationJob]) -> None:
         del self._beginning[key]
         if not task.cancelled():
             task.exception()  # seen, also where every client has left

@@ -50,7 +50,7 @@ class EvaluationServer:
         if request.path == JOBS and request.method == "POST":
             return await self._begin(request, wait=False)
         if request.path == JOBS:
-            listed = {"jobs": [job.outline() for job in self._jobs.all()]}
+            listed = {"jobs": [job.outline() for job in self._jobs.list_jobs()]}
             return wrong_method(request, "GET", "POST") or json_response(listed)
         folder, _, job_id = request.path[1:].partition("/")
         job = self._jobs.get(job_id) if f"/{folder}" in (JOBS, STATUS) else None
@@ -90,11 +90,11 @@ class EvaluationServer:
             )
         await self._jobs.await_end(job)
         code, body = job.answer()
-        self._jobs.heard(job, delivered=True)
+        self._jobs.note_client(job, delivered=True)
         return json_response(body, code)
 
     def _status(self, job: EvaluationJob) -> Response:
-        self._jobs.heard(job, delivered=job.state not in OPEN_STATES)
+        self._jobs.note_client(job, delivered=job.state not in OPEN_STATES)
         return json_response(job.status())
 
     async def _one(self, job: EvaluationJob, method: str) -> Response:

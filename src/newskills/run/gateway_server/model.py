@@ -52,7 +52,7 @@ class LastingEndpoint:
         """Return the reply, after retries. Raises the HttpError family; ConfigError for a setting that the backend
         cannot honour."""
         check_inference(self._plain, request.inference, tools=bool(request.tools))
-        endpoint, broken = self._running()
+        endpoint, broken = self._running_endpoint()
         work = asyncio.ensure_future(endpoint.complete(request))
         try:
             futures: list[asyncio.Future[Any]] = [work, broken]
@@ -74,7 +74,7 @@ class LastingEndpoint:
             await task
         await self._plain.close()
 
-    def _running(self) -> tuple[Endpoint, asyncio.Future[NewskillsError]]:
+    def _running_endpoint(self) -> tuple[Endpoint, asyncio.Future[NewskillsError]]:
         if self._endpoint is None or self._broken is None or self._broken.done():
             broken = self._broken = asyncio.get_running_loop().create_future()
 

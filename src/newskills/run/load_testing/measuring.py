@@ -70,7 +70,9 @@ class LoadGenerator:
             grace = max(load.seconds, SHORTEST_GRACE_SECONDS)
             self._deadline = asyncio.get_running_loop().time() + load.seconds + grace
         try:
-            await (self._closed(requests) if load.kind == "concurrency" else self._open(requests))
+            await (
+                self._run_closed_loop(requests) if load.kind == "concurrency" else self._run_open_loop(requests)
+            )
         finally:
             gc.unfreeze()
         if self._broken is not None:
@@ -87,7 +89,7 @@ class LoadGenerator:
             self._log.fsync()
         return MeasuredLevel(start=start, requests=self._requests, end=end)
 
-    async def _closed(self, requests: Iterator[Request]) -> None:
+    async def _run_closed_loop(self, requests: Iterator[Request]) -> None:
         """Keep so many requests in flight."""
 
         async def worker() -> None:
@@ -99,7 +101,7 @@ class LoadGenerator:
 
         await asyncio.gather(*(worker() for _ in range(int(self._load.value))))
 
-    async def _open(self, requests: Iterator[Request]) -> None:
+    async def _run_open_loop(self, requests: Iterator[Request]) -> None:
         """Send requests when they are due, whatever became of those before."""
         gate = asyncio.Semaphore(self._load.most or 1 << 30)
         tasks: list[asyncio.Task[None]] = []

@@ -133,6 +133,9 @@ def parse_benchmarks(
             except NotPreparedError as error:
                 missing += error.missing
                 continue
+            group_at = ""
+            if group and (at := place_of(name, places)):
+                group_at = str(_job_folder(at, mounted) or at)
             runs.append(
                 BenchmarkRun(
                     name=benchmark.name if group else _name_of_results(name, benchmark.name),
@@ -141,9 +144,7 @@ def parse_benchmarks(
                     split=chosen,
                     input_file=file,
                     group=group,
-                    group_at=str(_job_folder(at, mounted) or at)
-                    if group and (at := place_of(name, places))
-                    else "",
+                    group_at=group_at,
                 )
             )
     if missing:

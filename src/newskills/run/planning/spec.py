@@ -82,7 +82,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     beside: dict[str, Any] = {}
 
-    def sealed(self) -> tuple[RunSpec, dict[str, str]]:
+    def without_secrets(self) -> tuple[RunSpec, dict[str, str]]:
         """Return a spec that may be written down, and the environment variables that the run needs besides.
 
         A key given as a value is left out and handed over under a variable's name.
@@ -92,8 +92,8 @@ class RunSpec(Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, units=units, resume_with=mask_addresses(self.resume_with)), secrets
 
     def save(self, folder: Path) -> dict[str, str]:
-        """Write `folder/run.json`; return the variables of `sealed`."""
-        spec, secrets = self.sealed()
+        """Write `folder/run.json`; return the variables of `without_secrets`."""
+        spec, secrets = self.without_secrets()
         write_json(folder / RUN_FILE, spec)
         return secrets
 

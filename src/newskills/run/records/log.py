@@ -220,7 +220,7 @@ class GroupLog:
 
     def _await_flush(self, write: asyncio.Future[None]) -> None:
         self._write = None
-        if self._failed(write):
+        if self._has_failed(write):
             return
         self._after_write()
         self._start_write()
@@ -244,10 +244,10 @@ class GroupLog:
     def _after_sync(self, sync: asyncio.Future[None]) -> None:
         self._sync = None
         self._synced = time.monotonic()
-        if not self._failed(sync) and self._volatile and self._sync_timer is None:
+        if not self._has_failed(sync) and self._volatile and self._sync_timer is None:
             self._sync_timer = asyncio.get_running_loop().call_later(FSYNC_EVERY, self._start_sync)
 
-    def _failed(self, done: asyncio.Future[None]) -> bool:
+    def _has_failed(self, done: asyncio.Future[None]) -> bool:
         if done.cancelled():  # the run is ending; what waits in memory is written by the next attempt
             return True
         error = done.exception()
@@ -301,8 +301,10 @@ class GradeReader(LogReader):
     def score(self, offset: int, position: int, checksum: int) -> Score | None:
         """Return the score on row `position`, whose record has `checksum`; None: what is at `offset` is something
         else."""
-        grade = decode_sound_line(_grade, self.line(offset))
-        return grade.score if grade is not None and (grade.position, grade.sum) == (position, checksum) else None
+        grade: GradeLine | None = decode_sound_line(_grade, self.line(offset))
+        if grade is None or (grade.position, grade.sum) != (position, checksum):
+            return None
+        return grade.score
 
 
 _grade = msgspec.json.Decoder(GradeLine)

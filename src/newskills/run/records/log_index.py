@@ -75,7 +75,7 @@ class LogIndex:
         if self._grades:
             self._grades[position] = offset
 
-    def ungraded(self) -> Iterator[int]:
+    def ungraded_positions(self) -> Iterator[int]:
         return (p for p in range(self.rows) if self.offsets[p] >= 0 and self.grade_at(p) == ABSENT_OFFSET)
 
     def all_done(self, first: int, last: int) -> bool:

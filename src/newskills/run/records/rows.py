@@ -128,7 +128,7 @@ class Input(Struct, kw_only=True):
         sample.line = row_line.place
         return sample
 
-    def located(self, sample: Sample, message: str) -> str:
+    def with_location(self, sample: Sample, message: str) -> str:
         """Prefix `message` with the file and line of the row, which a person can open."""
         return f"{place_in(self.path, sample.line)}: {message}"
 

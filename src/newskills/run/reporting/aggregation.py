@@ -15,7 +15,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, encode_line
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.voting.groups import group_votes
 from newskills.metrics.counting.base import REWARD_FIELD
 from newskills.run.records.record import VERDICT_FIELDS
@@ -67,11 +67,13 @@ def common_answer(samples: Sequence[Row | None], way: Way) -> Winner:
     worth = {at: 1.0 if way == "majority" else _row_reward(samples[at]) for at in voting}
     totals: dict[str | None, float] = {}
     for at in voting:
-        total = totals.get(groups[at])
-        if total is None or way == "highest_rm":
-            totals[groups[at]] = worth[at] if total is None else max(total, worth[at])
+        group = groups[at]
+        if group not in totals:
+            totals[group] = worth[at]
+        elif way == "highest_rm":
+            totals[group] = max(totals[group], worth[at])
         else:
-            totals[groups[at]] = total + worth[at]
+            totals[group] += worth[at]
     answer = max(totals, key=totals.__getitem__)
     members = [at for at in voting if groups[at] == answer]
     if way == "majority":
@@ -140,7 +142,7 @@ def _problem_samples(files: Sequence[Path]) -> Iterator[list[Row | None]]:
 def _row_answer(row: Row) -> str | None:
     answer = row.get("predicted_answer")
     if answer is None and "predicted_answer" not in row and isinstance(row.get("generation"), str):
-        answer = extract(row["generation"], ExtractionPolicy()).answer
+        answer = extract_by_policy(row["generation"], ExtractionPolicy()).answer
     if answer is None or answer == "":
         return None
     return str(answer)

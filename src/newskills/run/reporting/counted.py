@@ -92,7 +92,7 @@ class SubsetCounts:
         if self._max_seq_len is not None:
             predictions = _cut_predictions(predictions, self._max_seq_len, self.metrics[ALL_SUBSETS])
         if self._charged_as is not None:
-            predictions = [self._charged(row) for row in predictions]
+            predictions = [self._charge_unscored(row) for row in predictions]
         metric = self.metrics[ALL_SUBSETS]
         if len(predictions) > 1 and isinstance(metric, ScoreMetric):
             predictions = with_vote_groups(predictions, metric, self._grader)
@@ -100,7 +100,7 @@ class SubsetCounts:
         for subset in subsets:
             self._metric(subset).update(predictions)
 
-    def _charged(self, row: Row) -> Row:
+    def _charge_unscored(self, row: Row) -> Row:
         """Return an unscored sample as an incorrect one, with the cause that it has; others as they are."""
         if row.get("outcome") != "unscored" and not is_lost(row):
             return row

@@ -57,10 +57,10 @@ def list_results(results_dir: Path) -> list[BenchmarkResults]:
     here = results_dir.resolve()
     if files := output_files(here):
         return [BenchmarkResults(benchmark_name(here), results_dir, files)]
-    root = results_dir / RESULTS_FOLDER
-    parent = root if root.is_dir() else results_dir
+    parent, depth = results_dir / RESULTS_FOLDER, _MAX_DEPTH
+    if not parent.is_dir():
+        parent, depth = results_dir, 1
     tops = _sorted_folders(parent)
-    depth = _MAX_DEPTH if root.is_dir() else 1
     return [
         result
         for folder in tops

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from newskills.base.aio import backoff
+from newskills.base.aio import backoff_seconds
 from newskills.base.errors import (
     AuthError,
     ConfigError,
@@ -73,7 +73,7 @@ class RewardClient:
 
         Raises DataError (items that the server refuses), AuthError (token), GraderError (no server to be had).
         """
-        return self._loop.run(self._all(items))
+        return self._loop.run(self._reward_all(items))
 
     def __call__(self, samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
         """Return the rewards of samples of a training loop: (problem's row, text, finish_reason) each. Raises as
@@ -93,7 +93,7 @@ class RewardClient:
     ) -> None:
         self._stack.close()
 
-    async def _all(self, items: Sequence[Row]) -> list[Judged]:
+    async def _reward_all(self, items: Sequence[Row]) -> list[Judged]:
         size = self._options.batch
         parts = [items[at : at + size] for at in range(0, len(items), size)]
         async with asyncio.TaskGroup() as group:
@@ -122,7 +122,7 @@ class RewardClient:
                 if response.status not in RETRIED_STATUSES:
                     return self._read(response, len(items))
                 why, wait = _error_message(response), _retry_after_seconds(response)
-            wait = max(wait, backoff(tries, cap=15.0))
+            wait = max(wait, backoff_seconds(tries, cap=15.0))
             if loop.time() + wait > until:
                 raise self._lost(f"Requests were repeated for {self._options.patience:g} s. {why}")
             await asyncio.sleep(wait)

@@ -22,7 +22,7 @@ from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import Kit
 from newskills.base.records import Failure, Row, Score
 from newskills.environments.config import EnvironmentConfig
-from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
+from newskills.graders import cpu_seconds, is_executing, make_grader, needs_sandbox
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import AT_ONCE, ExecutingGrading, Grading, PoolGrading, unscored_score
@@ -111,7 +111,7 @@ class RewardGrader:
 
     async def start(self) -> None:
         """Start the workers, or what code is run in. Raises ConfigError, SandboxError where code cannot be run here."""
-        if executes(self._made):
+        if is_executing(self._made):
             sandbox = self._sandboxes.get(self._sandbox)
             if needs_sandbox(self._made):
                 await sandbox.start()
@@ -169,12 +169,14 @@ class Rewarder:
         samples = await self._count_tokens(samples)
         scores = await self._grader.scores([sample.record for sample in samples])
         measurements = await asyncio.gather(*map(self._measure, samples, scores))
-        return [
-            reward_of_verdict(unscored_score(measurement, score.grader, score.fields), sample, self.config)
-            if isinstance(measurement, Failure)
-            else reward_of_verdict(score, sample, self.config, measurement)
-            for sample, score, measurement in zip(samples, scores, measurements, strict=True)
-        ]
+        judged = []
+        for sample, score, measurement in zip(samples, scores, measurements, strict=True):
+            if isinstance(measurement, Failure):
+                unscored = unscored_score(measurement, score.grader, score.fields)
+                judged.append(reward_of_verdict(unscored, sample, self.config))
+            else:
+                judged.append(reward_of_verdict(score, sample, self.config, measurement))
+        return judged
 
     async def close(self) -> None:
         if self._judge is not None:
@@ -250,12 +252,15 @@ class BatchGrader:
         rewarder = self._loop.run(self._rewarding.rewarder(config, count))
 
         def judge(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
-            made = [
-                RewardItem(record=row, written=text, tokens=row.get("num_generated_tokens"))
-                if record is None
-                else RewardItem(record=record(row, text, reason), written=text)
-                for row, text, reason in samples
-            ]
+            if record is None:
+                made = [
+                    RewardItem(record=row, written=text, tokens=row.get("num_generated_tokens"))
+                    for row, text, _ in samples
+                ]
+            else:
+                made = [
+                    RewardItem(record=record(row, text, reason), written=text) for row, text, reason in samples
+                ]
             return self._loop.run(rewarder.judge(made))
 
         return judge

@@ -18,6 +18,7 @@ from newskills.base.errors import DataError
 from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Cause, Row
 from newskills.metrics.generic import GenericMetric
+from newskills.models.decode import member_of
 from newskills.models.openai_responses import FINISHES, request_keys
 from newskills.run.rewarding.questions import QuestionFormat
 from newskills.run.rewarding.reward import RewardItem, answered_record
@@ -65,8 +66,7 @@ def read_verify(body: Row, asking: QuestionFormat | None) -> RewardItem:
         record = answered_record(row, text, finish_reason)
     else:
         record = asking.record(row, text, finish_reason)
-    usage = response.get("usage")
-    tokens = usage.get("output_tokens") if isinstance(usage, dict) else None
+    tokens = member_of(response.get("usage"), "output_tokens")
     token_count = tokens if isinstance(tokens, int) else None
     return RewardItem(record=record, written=text, tokens=token_count)
 
@@ -76,7 +76,7 @@ def _said_and_finish(response: Row, *, whole: bool) -> tuple[str, str]:
     last call of a tool."""
     texts: list[str] = []
     for item in response["output"]:
-        kind = item.get("type") if isinstance(item, dict) else None
+        kind = member_of(item, "type")
         if kind == "message":
             content = item.get("content")
             parts = content if isinstance(content, list) else [{"text": content}]
@@ -85,14 +85,14 @@ def _said_and_finish(response: Row, *, whole: bool) -> tuple[str, str]:
             ]
         elif kind != "reasoning" and not whole:
             texts.clear()
-    cut = response.get("incomplete_details")
-    reason = cut.get("reason") if isinstance(cut, dict) else None
     if whole:
         text = join_turns(list(filter(None, texts)), "\n")
     else:
         text = "".join(texts)
-    finish = FINISHES.get(str(reason), "length") if reason else "stop"
-    return text, finish
+    reason = member_of(response.get("incomplete_details"), "reason")
+    if reason:
+        return text, FINISHES.get(str(reason), "length")
+    return text, "stop"
 
 
 def verdict_of(judged: Judged) -> Row:

@@ -223,7 +223,7 @@ class PolicyModel:
         if isinstance(request.prompt, list):
             return request.prompt
         for exchange in reversed(self._exchanges):
-            if (added := exchange.added(request, form)) is not None:
+            if (added := exchange.text_after_reply(request, form)) is not None:
                 return [*exchange.prompt, *exchange.tokens, *form.tokenizer.encode(added)]
         return form.tokenizer.encode(prompt_text(request, form.tokenizer) or "")
 
@@ -237,7 +237,7 @@ class _Exchange(Struct, frozen=True):
     text: str
     end: str
 
-    def added(self, request: Request, form: PolicyFormat) -> str | None:
+    def text_after_reply(self, request: Request, form: PolicyFormat) -> str | None:
         """Return the text of `request` behind the reply's tokens; None where it does not go on from this exchange."""
         if request.messages is None:
             begun = f"{self.request.prompt}{self.text}"

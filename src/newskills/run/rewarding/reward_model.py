@@ -50,7 +50,7 @@ class RewardModelSource:
 
     async def start(self) -> None:
         """Read the weights. Raises ConfigError for a folder with another kind of model, DataError."""
-        self._model = await asyncio.get_running_loop().run_in_executor(self._worker, self._loaded)
+        self._model = await asyncio.get_running_loop().run_in_executor(self._worker, self._load_model)
 
     async def rewarder(self, config: RewardConfig, count: Count | None = None) -> RewardModelSource:
         """Return this source itself. Raises ConfigError for settings of verdicts, which there are none of."""
@@ -68,17 +68,17 @@ class RewardModelSource:
         Raises DataError for a sample without a prompt.
         """
         sequences = [self._tokens(sample) for sample in samples]
-        return await asyncio.get_running_loop().run_in_executor(self._worker, self._judged, sequences)
+        return await asyncio.get_running_loop().run_in_executor(self._worker, self._judge_sequences, sequences)
 
     async def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
 
-    def _loaded(self) -> CpuRewardModel:
+    def _load_model(self) -> CpuRewardModel:
         from newskills.train.backends.cpu.reward import load_reward_model
 
         return load_reward_model(self._folder, self._threads)
 
-    def _judged(self, sequences: Sequence[list[int]]) -> list[Judged]:
+    def _judge_sequences(self, sequences: Sequence[list[int]]) -> list[Judged]:
         assert self._model is not None
         context = self._model.model.shape.max_position_embeddings
         fitting = [sequence for sequence in sequences if len(sequence) <= context]

@@ -71,7 +71,7 @@ class Skill:
             return ends[0]
         return self.text_end
 
-    def _known(self, tokens: list[int]) -> list[int]:
+    def _check_ids(self, tokens: list[int]) -> list[int]:
         """Return token ids that the model's embedding has. Raises DataError for others."""
         if self._rows is not None and tokens and (last := max(tokens)) >= self._rows:
             raise DataError(
@@ -105,11 +105,11 @@ class Skill:
 
     def prompt(self, row: Row) -> list[int]:
         """Return the token ids up to where the model answers."""
-        return self._known(self.tokenizer.encode(self.prompt_text(row)))
+        return self._check_ids(self.tokenizer.encode(self.prompt_text(row)))
 
     def example(self, row: Row, answer: str) -> Datum:
         """Return the example that teaches `answer` as the reply."""
-        return example(self.prompt(row), self._known([*self.tokenizer.encode(answer), self._end(row)]))
+        return example(self.prompt(row), self._check_ids([*self.tokenizer.encode(answer), self._end(row)]))
 
     def pair(self, row: Row, answer: str) -> Row:
         """Return the example as texts {input, output}, which `ns sft` takes as they are."""
@@ -141,8 +141,8 @@ class Skill:
         request = Request(
             messages=turns, tools=list(tools or ()) or None, extra_body={"chat_template_kwargs": variables}
         )
-        prompt = self._known(prompt_ids(request, self.tokenizer))
-        return example(prompt, self._known([*self.tokenizer.encode(answer), self.reply_end]))
+        prompt = self._check_ids(prompt_ids(request, self.tokenizer))
+        return example(prompt, self._check_ids([*self.tokenizer.encode(answer), self.reply_end]))
 
     def turn(
         self,
@@ -188,7 +188,7 @@ class Skill:
                 groups[-1].append((before, answer))
             else:
                 groups.append([(before, answer)])
-        return [self._joined(group) for group in groups]
+        return [self._join_spans(group) for group in groups]
 
     def _span(self, turns: Sequence[Message], at: int, variables: Row) -> tuple[str, str]:
         """Return the text before reply `at`, and the reply with the token that ends it. Raises ConfigError."""
@@ -232,7 +232,7 @@ class Skill:
             return text.removeprefix(f"{_OPEN}\n")
         return text
 
-    def _joined(self, spans: Sequence[tuple[str, str]]) -> Datum:
+    def _join_spans(self, spans: Sequence[tuple[str, str]]) -> Datum:
         """Join (text before, answer) pairs to one sequence; each text before begins with all that came earlier."""
         tokens: list[int] = []
         weights: list[float] = []
@@ -243,7 +243,7 @@ class Skill:
                 tokens += ids
                 weights += [weight] * len(ids)
             text = before + answer
-        self._known(tokens)
+        self._check_ids(tokens)
         return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
 
     def continuation(
@@ -269,7 +269,7 @@ class Skill:
             ids = self.tokenizer.encode(part)
             tokens += ids
             weights += [weight] * len(ids)
-        self._known(tokens)
+        self._check_ids(tokens)
         return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
 
     def problem(self, row: Row) -> Problem:

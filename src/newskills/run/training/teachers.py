@@ -17,7 +17,7 @@ from types import TracebackType
 
 import msgspec
 
-from newskills.base.aio import backoff
+from newskills.base.aio import backoff_seconds
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError, DataError, HttpError
 from newskills.base.records import Inference, Logprobs, Reply, Request, Row
 from newskills.models import make_model
@@ -84,13 +84,13 @@ class EndpointTeacher:
         """
         ids = student.encode(PROBE)
         try:
-            own = self._loop.run(self._scored(PROBE))
+            own = self._loop.run(self._score_prompt(PROBE))
         except ContextLimitError:
             raise
         except BadRequestError as refusal:
             own = self._without_echo(refusal)
         spelt = [student.decode([token]) for token in ids]
-        mine = self._loop.run(self._scored(ids))
+        mine = self._loop.run(self._score_prompt(ids))
         # The first token has no probability, unless the server puts a mark before it.
         if any(logprobs.tokens[:-1][-len(spelt) + 1 :] != spelt[1:] for logprobs in (own, mine)):
             raise DataError(
@@ -103,32 +103,32 @@ class EndpointTeacher:
     def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
         """Return the log-probabilities of the targets. Raises the HttpError family, after retries, and BadRequestError
         where log-probabilities are missing."""
-        return self._loop.run(self._all(data))
+        return self._loop.run(self._score_all(data))
 
     def _without_echo(self, refusal: BadRequestError) -> Logprobs:
         """Return the log-probabilities of `PROBE`, asked for by `PROMPT_LOGPROBS` from now on. Raises BadRequestError,
         with what to do, from the first refusal where this way is refused as well."""
         self._wish = PROMPT_LOGPROBS
         try:
-            return self._loop.run(self._scored(PROBE))
+            return self._loop.run(self._score_prompt(PROBE))
         except BadRequestError:
-            raise self._missing() from refusal
+            raise self._missing_error() from refusal
 
-    async def _all(self, data: Sequence[Datum]) -> list[list[float]]:
+    async def _score_all(self, data: Sequence[Datum]) -> list[list[float]]:
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def scores(datum: Datum) -> list[float]:
             async with gate:
-                logprobs = await self._scored([*datum.tokens, datum.targets[-1]])
+                logprobs = await self._score_prompt([*datum.tokens, datum.targets[-1]])
             return logprobs.logprobs[:-1][-len(datum.targets) :]
 
         return await asyncio.gather(*map(scores, data))
 
-    async def _scored(self, prompt: str | list[int]) -> Logprobs:
+    async def _score_prompt(self, prompt: str | list[int]) -> Logprobs:
         """Return the log-probabilities of the tokens of the prompt, and of one generated token."""
         reply = await self._ask(Request(prompt=prompt, inference=SCORING, extra_body=self._wish))
         if reply.logprobs is None or len(reply.logprobs.tokens) < 2:
-            raise self._missing()
+            raise self._missing_error()
         return reply.logprobs
 
     async def _ask(self, request: Request) -> Reply:
@@ -138,10 +138,10 @@ class EndpointTeacher:
             except HttpError as error:
                 if not error.retryable:
                     raise
-                await asyncio.sleep(backoff(attempt))
+                await asyncio.sleep(backoff_seconds(attempt))
         return await self._model.complete(request)
 
-    def _missing(self) -> BadRequestError:
+    def _missing_error(self) -> BadRequestError:
         return BadRequestError(
             f"The server of the teacher {self._model.name} returns no log-probabilities of the prompt, which "
             "on-policy distillation needs.",

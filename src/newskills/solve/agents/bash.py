@@ -176,11 +176,10 @@ class BashAgent:
                 text = NOT_RUN
             else:
                 text = await self._run(trajectory, environment, command)
-            answers.append(
-                Message(role="user", content=text)
-                if call is None
-                else Message(role="tool", content=text, name=call.shown_name, tool_call_id=call.id)
-            )
+            if call is None:
+                answers.append(Message(role="user", content=text))
+            else:
+                answers.append(Message(role="tool", content=text, name=call.shown_name, tool_call_id=call.id))
         return answers
 
     async def _run(self, trajectory: Trajectory, environment: AgentEnvironment, command: str) -> str:
@@ -235,7 +234,9 @@ def _read_commands(
     reply: Reply, before: int, *, native: bool
 ) -> tuple[Message, list[tuple[ToolCall | None, str]]]:
     """Return the reply as a message to send back, and the commands in it."""
-    calls = read_calls(reply, before) if native and reply.finish_reason != "length" else []
+    calls = []
+    if native and reply.finish_reason != "length":
+        calls = read_calls(reply, before)
     raw = (reply.raw_message or {}).get("content")
     turn = Message(
         role="assistant",
@@ -246,7 +247,9 @@ def _read_commands(
     if calls:
         return turn, [(call, _command_line(call)) for call in calls]
     blocks = _FENCE.findall(without_thinking(reply.text))
-    return turn, [(None, blocks[0].replace("\r\n", "\n").strip("\n"))] if len(blocks) == 1 else []
+    if len(blocks) == 1:
+        return turn, [(None, blocks[0].replace("\r\n", "\n").strip("\n"))]
+    return turn, []
 
 
 def _command_line(call: ToolCall) -> str:

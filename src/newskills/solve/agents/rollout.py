@@ -14,7 +14,7 @@ from typing import NoReturn, Protocol
 import msgspec
 from msgspec import Struct
 
-from newskills.agents.definition import AgentDefinition, find_definition, is_file_name, library
+from newskills.agents.definition import AgentDefinition, find_definition, is_file_name, library_files
 from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec
 from newskills.base.errors import ConfigError, EnvironmentFailedError, NewskillsError, UnknownNameError
 from newskills.base.protocols import Kit, Model, Solver
@@ -145,7 +145,7 @@ def _resolve_agent(name: str) -> str:
 
 def agent_names() -> list[str]:
     """Return the names of all agents: data files, classes and those of installed distributions."""
-    return sorted({*library(), *AGENTS.names()})
+    return sorted({*library_files(), *AGENTS.names()})
 
 
 def _refuse_without_agent() -> NoReturn:
@@ -343,10 +343,13 @@ class AgentSolver:
             "steps": trajectory.steps,
             "conversation": trajectory.conversation,
             "agent_seconds": round(seconds, 3),
-            **({"agent_log": trajectory.log} if trajectory.log else {}),
-            **({"tools": tools} if trajectory.native_tools and tools else {}),
-            **({"cost": cost} if cost is not None else {}),
         }
+        if trajectory.log:
+            attempt.fields["agent_log"] = trajectory.log
+        if trajectory.native_tools and tools:
+            attempt.fields["tools"] = tools
+        if cost is not None:
+            attempt.fields["cost"] = cost
         return attempt
 
     def _spec(self, spec: EnvironmentSpec) -> EnvironmentSpec:

@@ -21,6 +21,7 @@ from newskills.graders.tool_calls.agentdojo import (
 )
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask_next
+from newskills.solve.dialogue import append_messages
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import join_replies
 
@@ -89,9 +90,7 @@ class AgentDojoSolver:
                 for call in wanted:
                     messages.append(await asyncio.to_thread(_run_call, session, call, calls))
                 added += [{"role": "tool", "content": message.content} for message in messages[1:]]
-                turn_request = msgspec.structs.replace(
-                    turn_request, messages=[*(turn_request.messages or []), *messages]
-                )
+                turn_request = append_messages(turn_request, messages)
         answer = added[-1]["content"] if ended == "answer" else ""
         attempt = await self._chat.attempt(sample, request, join_replies(replies), answer)
         attempt.fields |= {"injections": texts, "calls": calls, "conversation": added, "ended": ended}

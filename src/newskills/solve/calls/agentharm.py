@@ -23,6 +23,7 @@ from newskills.graders.tool_calls.agentharm import (
 )
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask_next
+from newskills.solve.dialogue import append_messages
 from newskills.solve.judges.judge import ASKED, NOTHING
 from newskills.solve.judges.several import SeveralJudgements
 from newskills.solve.parts import SolverParts
@@ -88,9 +89,7 @@ class AgentHarmSolver:
             turn["calls"] = [_call_record(identity, call) for identity, call in by_id.items()]
             results = await run_calls(tools, turn)
             conversation += [turn, *results]
-            turn_request = msgspec.structs.replace(
-                turn_request, messages=[*(turn_request.messages or []), *_turn_messages(turn, by_id, results)]
-            )
+            turn_request = append_messages(turn_request, _turn_messages(turn, by_id, results))
         answer = conversation[-1]["content"] if ended == "answer" else ""
         attempt = await self._chat.attempt(sample, request, join_replies(replies), answer)
         questions = await asyncio.to_thread(judge_questions, sample.row, conversation)

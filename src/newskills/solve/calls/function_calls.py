@@ -20,8 +20,9 @@ from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.graders.tool_calls.calls import ParsedCall
 from newskills.graders.tool_calls.simulated import Services, check_services
-from newskills.solve.calls.tool_calls import ToolCall, read_calls
+from newskills.solve.calls.tool_calls import ToolCall, read_calls, result_messages
 from newskills.solve.chat import MAIN, ask, ask_next
+from newskills.solve.dialogue import append_messages
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import join_replies
 
@@ -115,13 +116,13 @@ async def run_turn(talk: CallConversation, model: Model) -> bool:
             return False
         calls = read_calls(reply, sum(len(step) for step in steps))
         if not calls:
-            talk.asked = _append_messages(talk.asked, [Message(role="assistant", content=reply.text)])
+            talk.asked = append_messages(talk.asked, [Message(role="assistant", content=reply.text)])
             talk.turns.append(steps)
             return True
         steps.append([_call_record(call) for call in calls])
         results = await asyncio.to_thread(_run_calls, talk.services, calls)
-        talk.asked = _append_messages(
-            talk.asked, [_assistant_message(reply, calls), *_result_messages(calls, results)]
+        talk.asked = append_messages(
+            talk.asked, [_assistant_message(reply, calls), *result_messages(calls, results)]
         )
     talk.finish_reason = CUT
     return False
@@ -140,13 +141,9 @@ def next_turn(talk: CallConversation, messages: Sequence[Any], late: list[Row]) 
     replies = [msgspec.convert(message, Message) for message in messages] or [
         Message(role="user", content=MORE_TOOLS)
     ]
-    talk.asked = _append_messages(talk.asked, replies)
+    talk.asked = append_messages(talk.asked, replies)
     if late:
         talk.asked = msgspec.structs.replace(talk.asked, tools=[*(talk.asked.tools or []), *late])
-
-
-def _append_messages(request: Request, messages: list[Message]) -> Request:
-    return msgspec.structs.replace(request, messages=[*(request.messages or []), *messages])
 
 
 def _call_record(call: ToolCall) -> Row:
@@ -168,10 +165,3 @@ def _assistant_message(reply: Reply, calls: Sequence[ToolCall]) -> Message:
         tool_calls=[call.row() for call in calls],
         reasoning_content=reply.reasoning,
     )
-
-
-def _result_messages(calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
-    return [
-        Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
-        for call, result in zip(calls, results, strict=True)
-    ]

@@ -38,7 +38,7 @@ class Memory(Protocol):
 
     def call(self, called: ParsedCall) -> str: ...
 
-    def shown(self) -> str:
+    def visible_text(self) -> str:
         """Return the part that the model always sees."""
         ...
 
@@ -172,7 +172,7 @@ class KeyMemory(_Functions):
         everything = {"core_memory_retrieve_all": self._core.retrieve_all}
         super().__init__(self._core.functions("core") | self._archive.functions("archival") | everything)
 
-    def shown(self) -> str:
+    def visible_text(self) -> str:
         return _entries_text(self._core.entries)
 
     def state(self) -> Row:
@@ -204,14 +204,14 @@ class _Vectors:
         return {"id": number}
 
     def remove(self, vec_id: Any) -> Row:
-        if not self._known(vec_id):
+        if not self._is_known(vec_id):
             return {"error": f"There is no entry {vec_id}."}
         del self.entries[vec_id], self._vectors[vec_id]
         return _DONE
 
     def update(self, vec_id: Any, new_text: Any) -> Row:
         text = str(new_text)
-        if not self._known(vec_id):
+        if not self._is_known(vec_id):
             return {"error": f"There is no entry {vec_id}."}
         if len(text) > self._longest:
             return self._too_long()
@@ -249,7 +249,7 @@ class _Vectors:
         self.entries[number] = text
         self._vectors[number] = self._encoder([text])[0]
 
-    def _known(self, number: Any) -> bool:
+    def _is_known(self, number: Any) -> bool:
         return isinstance(number, int) and number in self.entries
 
     def _too_long(self) -> Row:
@@ -264,7 +264,7 @@ class VectorMemory(_Functions):
         self._archive = _Vectors(state.get("archive", {}), _ARCHIVE, encoder)
         super().__init__(self._core.functions("core") | self._archive.functions("archival"))
 
-    def shown(self) -> str:
+    def visible_text(self) -> str:
         return _entries_text(self._core.entries)
 
     def state(self) -> Row:
@@ -312,7 +312,7 @@ class SummaryMemory(_Functions):
             return {"memory_content": self._text}
         return {"error": "The memory is empty."}
 
-    def shown(self) -> str:
+    def visible_text(self) -> str:
         return self._text or _EMPTY
 
     def state(self) -> Row:

@@ -144,7 +144,7 @@ class MemoryCallSolver(FunctionCallSolver):
 
 def _open_request(request: Request, setting: str, memory: Memory) -> Request:
     layered = "core" in memory.state()
-    notes = _NOTES.format(part="core" if layered else "notes", shown=memory.shown())
+    notes = _NOTES.format(part="core" if layered else "notes", shown=memory.visible_text())
     system_text = f"{setting}\n\n{_KEEPING}{_LAYERS if layered else ''}\n\n{notes}"
     messages = [Message(role="system", content=system_text), *(request.messages or [])]
     return msgspec.structs.replace(request, messages=_one_system(messages))

@@ -16,8 +16,9 @@ from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.graders.tau2.grader import ENDED, start_service
 from newskills.graders.tau2.service import ToolService
-from newskills.solve.calls.tool_calls import ToolCall, read_calls
+from newskills.solve.calls.tool_calls import ToolCall, read_calls, result_messages
 from newskills.solve.chat import MAIN, ask
+from newskills.solve.dialogue import append_messages
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import join_replies
 
@@ -97,7 +98,7 @@ class Tau2Solver:
         talk = _TwoSidedConversation(
             service=service,
             agent=msgspec.structs.replace(request, tools=service.tools("assistant"), solver={}),
-            user=self._played(row, service),
+            user=self._play(row, service),
             record=[],
             replies=[],
         )
@@ -121,7 +122,7 @@ class Tau2Solver:
         messages = self._load(prompt).messages(row)
         return Request(messages=messages, inference=inference, tools=tools)
 
-    def _played(self, row: Row, service: ToolService) -> Request:
+    def _play(self, row: Row, service: ToolService) -> Request:
         request = self._side(self._config.user_prompt, row, service.tools("user") or None)
         return msgspec.structs.replace(request, messages=_system_messages(request.messages or []))
 
@@ -207,10 +208,8 @@ def _add_text(talk: _TwoSidedConversation, side: Side, text: str) -> None:
     if side == "user" and any(word in text for word in STOP):
         talk.ended = ENDED
         return
-    talk.agent = _append_messages(talk.agent, [Message(role=side, content=text)])
-    talk.user = _append_messages(
-        talk.user, [Message(role="assistant" if side == "user" else "user", content=text)]
-    )
+    talk.agent = append_messages(talk.agent, [Message(role=side, content=text)])
+    talk.user = append_messages(talk.user, [Message(role="assistant" if side == "user" else "user", content=text)])
 
 
 def _run_calls(talk: _TwoSidedConversation, side: Side, text: str, called: Sequence[ToolCall]) -> None:
@@ -237,15 +236,7 @@ def _run_calls(talk: _TwoSidedConversation, side: Side, text: str, called: Seque
 
 def _append_calls(request: Request, text: str, called: Sequence[ToolCall], results: Sequence[str]) -> Request:
     message = Message(role="assistant", content=text, tool_calls=[call.row() for call in called])
-    tool_messages = [
-        Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
-        for call, result in zip(called, results, strict=True)
-    ]
-    return _append_messages(request, [message, *tool_messages])
-
-
-def _append_messages(request: Request, messages: list[Message]) -> Request:
-    return msgspec.structs.replace(request, messages=[*(request.messages or []), *messages])
+    return append_messages(request, [message, *result_messages(called, results)])
 
 
 def _call_arguments(call: ToolCall) -> Any:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from newskills.base.records import Reply, Row
+from newskills.base.records import Message, Reply, Row
 from newskills.tools.exposed import safe_name
 
 SHOWN = 500
@@ -53,6 +54,14 @@ def read_calls(reply: Reply, before: int) -> list[ToolCall]:
         taken.add(call.id)
         calls.append(call)
     return calls
+
+
+def result_messages(calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
+    """Return the results of calls as messages of the role `tool`."""
+    return [
+        Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
+        for call, result in zip(calls, results, strict=True)
+    ]
 
 
 def _read_call(item: Any) -> ToolCall:

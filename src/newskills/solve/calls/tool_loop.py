@@ -114,7 +114,7 @@ class ToolSolver:
             "num_tool_calls": talk.calls,
             "tool_metrics": metrics,
             "tools": self._tools,
-            "conversation": self._stored(request) + talk.added,
+            "conversation": self._recorded_messages(request) + talk.added,
         }
         return attempt
 
@@ -199,15 +199,15 @@ class ToolSolver:
             spent += await count_tokens("".join(call.raw_arguments for call in calls), self._counter)
         return spent
 
-    def _stored(self, request: Request) -> list[Row]:
+    def _recorded_messages(self, request: Request) -> list[Row]:
         """Return the prompt's messages without what does not belong into records."""
         rows: list[Row] = [msgspec.to_builtins(message) for message in request.messages or []]
         for row in rows:
             if isinstance(row.get("content"), list):
-                row["content"] = [part for part in row["content"] if not self._dropped(part)]
+                row["content"] = [part for part in row["content"] if not self._is_dropped(part)]
         return rows
 
-    def _dropped(self, part: Row) -> bool:
+    def _is_dropped(self, part: Row) -> bool:
         image = part.get("image_url")
         url = image.get("url") if isinstance(image, dict) else image
         return part.get("type") in self._options.dropped_parts or str(url).startswith("data:")

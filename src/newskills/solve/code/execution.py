@@ -70,7 +70,7 @@ class CodeExecutionSolver:
     def request(self, sample: Sample) -> Request:
         """Return the sample's first request. Raises DataError for a row that the prompt does not fit."""
         options = self._options
-        stated = {STATED: self._stated(sample)}
+        stated = {STATED: self._stated_limit(sample)}
         row = {**stated, **sample.row} if options.stated is None else {**sample.row, **stated}
         request = self._chat.request(msgspec.structs.replace(sample, row=row))
         request.stop = [*request.stop, *options.tags.stop_phrases()]
@@ -89,7 +89,7 @@ class CodeExecutionSolver:
         attempt.fields |= session.fields(answer.rounds)
         attempt.fields["stopped_on_repetition"] = answer.repeated
         if self._options.stated is not None:
-            attempt.fields[STATED] = self._stated(sample)
+            attempt.fields[STATED] = self._stated_limit(sample)
         return attempt
 
     async def _answer(self, request: Request, model: Model, session: CodeSession, limit: int) -> _CodeAnswer:
@@ -130,7 +130,7 @@ class CodeExecutionSolver:
         if reply.finish_reason == "length" or self._chat.stopped(reply):
             return self._chat.text(reply), None
         tags = self._options.tags
-        text = tags.closed(with_stop(reply, tags.stop_phrases()), begun)
+        text = tags.close_block(with_stop(reply, tags.stop_phrases()), begun)
         return text, tags.last_block(text, begun)
 
     async def _run_code(self, session: CodeSession, code: str, remaining: int) -> str:
@@ -152,10 +152,10 @@ class CodeExecutionSolver:
     def _limit(self, sample: Sample) -> int:
         options = self._options
         if options.stated_is_limit:
-            return self._stated(sample)
+            return self._stated_limit(sample)
         return options.execution.max_code_executions
 
-    def _stated(self, sample: Sample) -> int:
+    def _stated_limit(self, sample: Sample) -> int:
         """Return the number that the prompt speaks of: drawn by seed and sample, so that a resume finds the same
         one."""
         stated = self._options.stated

@@ -142,14 +142,14 @@ class GymSolver:
             return
         calls = read_calls(reply, episode.calls)
         fields = self._chat.fields(reply, self._chat.text(reply))
-        episode.say(reply, calls, str(fields[self._chat.generation_key]), fields.get("reasoning_content"))
+        episode.add_reply(reply, calls, str(fields[self._chat.generation_key]), fields.get("reasoning_content"))
         if reply.finish_reason in CUT:
             episode.ended = "length"
         elif not calls:
             episode.ended = "completed"
         else:
             for call in calls:
-                episode.show(call, await _call_result(session, call, episode.program))
+                episode.add_result(call, await _call_result(session, call, episode.program))
             if len(episode.replies) >= self._config.max_turns:
                 episode.ended = "turns"
 
@@ -172,7 +172,7 @@ class _GymEpisode(Struct, kw_only=True):
         cut = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
         return {**self.body, "output": self.output, **(cut if self.ended == "context" else {})}
 
-    def say(self, reply: Reply, calls: Sequence[ToolCall], text: str, reasoning: str | None) -> None:
+    def add_reply(self, reply: Reply, calls: Sequence[ToolCall], text: str, reasoning: str | None) -> None:
         """Add a reply."""
         functions = [
             {"id": call.id, "function": {"name": call.name, "arguments": call.raw_arguments}} for call in calls
@@ -192,7 +192,7 @@ class _GymEpisode(Struct, kw_only=True):
         )
         self._add(turn)
 
-    def show(self, call: ToolCall, result: str) -> None:
+    def add_result(self, call: ToolCall, result: str) -> None:
         """Add what a tool gave back."""
         self.calls += 1
         self.output.append({"type": "function_call_output", "call_id": call.id, "output": result})

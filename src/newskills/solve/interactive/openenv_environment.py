@@ -98,7 +98,7 @@ class OpenEnvSolver:
             raise DataError(
                 f"Row {sample.id} is not a task of an environment: it needs `environment` and `reset`."
             )
-        request = self._begun(sample, "", "")
+        request = self._first_request(sample, "", "")
         request.solver = {
             "environment": row["environment"],
             "reset": row["reset"],
@@ -114,7 +114,7 @@ class OpenEnvSolver:
         async with self._gate, _open_session(address, self._config.step_timeout) as client:
             schema = await _action_schema(client, address)
             result = await client.reset(**sample.row["reset"])
-            opening = self._begun(sample, _format_row(schema), _format_observation(result))
+            opening = self._first_request(sample, _format_row(schema), _format_observation(result))
             episode = _Episode(conversation=list(opening.messages or ()), replies=[], steps=[])
             while not episode.ended:
                 await self._turn(episode, opening, kit.models[MAIN], client, schema)
@@ -132,7 +132,7 @@ class OpenEnvSolver:
         }
         return attempt
 
-    def _begun(self, sample: Sample, schema: str, observation: str) -> Request:
+    def _first_request(self, sample: Sample, schema: str, observation: str) -> Request:
         row = {**sample.row, "action_schema": schema, "observation": observation}
         request = self._chat.request(msgspec.structs.replace(sample, row=row))
         if request.messages is None:

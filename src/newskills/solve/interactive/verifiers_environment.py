@@ -84,7 +84,7 @@ class VerifiersSolver:
         """Play the task in its environment. Raises what the model raises, ConfigError, EnvironmentFailedError."""
         row = sample.row
         key = msgspec.json.encode([row["environment"], row.get("taskset") or {}]).decode()
-        shared = self._shared.setdefault(key, SharedContext(lambda: self._serving(row)))
+        shared = self._shared.setdefault(key, SharedContext(lambda: self._serve_environment(row)))
         session = GatewayTask(model=kit.models[MAIN], request=msgspec.structs.replace(request, solver={}))
         async with shared.use() as served:
             try:
@@ -99,7 +99,7 @@ class VerifiersSolver:
         return await self._attempt(sample, request, session, episode)
 
     @asynccontextmanager
-    async def _serving(self, row: Row) -> AsyncIterator[_ServedEnvironment]:
+    async def _serve_environment(self, row: Row) -> AsyncIterator[_ServedEnvironment]:
         environment = await asyncio.to_thread(
             load_environment,
             row["environment"],

@@ -80,7 +80,7 @@ class ClaimsJudgeSolver(JudgeSolver):
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Ask for the claims of an answer, and for a verdict on each. Raises what the model raises, and
         FatalToolError."""
-        if self._unasked(sample.row) is not None:
+        if self._fields_without_question(sample.row) is not None:
             return await super().solve(sample, request, kit)
         if kit.tools is None:
             raise FatalToolError("This run has no tools.")
@@ -104,8 +104,8 @@ class ClaimsJudgeSolver(JudgeSolver):
         attempt.fields = {**fields, ASKED: request.key()}
         return attempt
 
-    def _unasked(self, row: Row) -> Row | None:
-        if (lost := super()._unasked(row)) is not None:
+    def _fields_without_question(self, row: Row) -> Row | None:
+        if (lost := super()._fields_without_question(row)) is not None:
             return lost
         if str(row.get("generation") or "").strip():
             return None

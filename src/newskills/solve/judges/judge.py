@@ -41,7 +41,7 @@ class JudgeSolver:
         return self._chat.request(Sample(id=sample.id, row=shown_to_judges(sample.row)))
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        if (settled := self._unasked(sample.row)) is not None:
+        if (settled := self._fields_without_question(sample.row)) is not None:
             judge_key = {} if is_lost(sample.row) else {ASKED: request.key()}
             return Attempt(sample_id=sample.id, key=request.key(), fields={**settled, **judge_key})
         reply = await ask(kit.models[MAIN], request)
@@ -51,7 +51,7 @@ class JudgeSolver:
         attempt.fields = {**fields, ASKED: request.key()}
         return attempt
 
-    def _unasked(self, row: Row) -> Row | None:
+    def _fields_without_question(self, row: Row) -> Row | None:
         """Return the fields of a row that needs no question; None for a row that needs one."""
         if not is_lost(row):
             return None
@@ -61,8 +61,8 @@ class JudgeSolver:
 class MathJudgeSolver(JudgeSolver):
     """Asks no model where `predicted_answer` is missing (No) or is the text of `expected_answer` (Yes)."""
 
-    def _unasked(self, row: Row) -> Row | None:
-        if (lost := super()._unasked(row)) is not None or "predicted_answer" not in row:
+    def _fields_without_question(self, row: Row) -> Row | None:
+        if (lost := super()._fields_without_question(row)) is not None or "predicted_answer" not in row:
             return lost
         answer, expected = row["predicted_answer"], row.get("expected_answer")
         if answer is None or not str(answer).strip():
@@ -75,8 +75,8 @@ class MathJudgeSolver(JudgeSolver):
 class RuledJudgeSolver(JudgeSolver):
     """Asks no model about a row with a `rule`, on which the grader decides."""
 
-    def _unasked(self, row: Row) -> Row | None:
-        if (lost := super()._unasked(row)) is not None or not row.get("rule"):
+    def _fields_without_question(self, row: Row) -> Row | None:
+        if (lost := super()._fields_without_question(row)) is not None or not row.get("rule"):
             return lost
         return {self._key: RULED, f"{PREFIX}prefilled": True}
 

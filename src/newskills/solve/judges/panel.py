@@ -94,13 +94,13 @@ class PanelJudgeSolver:
         first = next(iter(attempts.values()))
         if first.fields.get(f"{PREFIX}prefilled") or first.fields.get(self._key) is None:
             return first
-        return Attempt(sample_id=sample.id, key=request.key(), fields=self._combined(attempts, errors))
+        return Attempt(sample_id=sample.id, key=request.key(), fields=self._combine_verdicts(attempts, errors))
 
     async def _ask(self, role: str, sample: Sample, request: Request, kit: Kit) -> Attempt:
         member_kit = replace(kit, models={**kit.models, MAIN: kit.models[role]})
         return await self._members[role].solve(sample, request, member_kit)
 
-    def _combined(self, attempts: Mapping[str, Attempt], errors: Mapping[str, BadRequestError]) -> Row:
+    def _combine_verdicts(self, attempts: Mapping[str, Attempt], errors: Mapping[str, BadRequestError]) -> Row:
         names, letters = self._config.names, self._config.letters
         fields = dict(next(iter(attempts.values())).fields)
         keys = [key for key in fields if key.startswith(f"{self._key}-")] or [self._key]

@@ -71,7 +71,7 @@ class BestOfNSolver:
         """Return the request of an answer. Raises DataError for a row that one of the prompts does not fit."""
         request = self._base.request(sample)
         if self._config.scorer == "judge":
-            self._asked(sample, problem_of(sample.row, request), "")
+            self._scoring_request(sample, problem_of(sample.row, request), "")
         selection = {"best_of_n": msgspec.to_builtins(self._config), "prompt": self._hash}
         return msgspec.structs.replace(request, solver={**request.solver, "selection": selection})
 
@@ -88,21 +88,19 @@ class BestOfNSolver:
             )
         seeds = seeds_of(request.inference.random_seed, self._config.samples)
         gathered = await gather_candidates(
-            self._base, sample, [with_seed(request, seed) for seed in seeds], kit, self._made
+            self._base, sample, [with_seed(request, seed) for seed in seeds], kit, self._make_candidate
         )
         problem = problem_of(sample.row, request)
         scored = [candidate for candidate in gathered.candidates if candidate.text]
         replies = await all_of(
             [
-                asyncio.ensure_future(ask(scorer, self._asked(sample, problem, candidate.text)))
+                asyncio.ensure_future(ask(scorer, self._scoring_request(sample, problem, candidate.text)))
                 for candidate in scored
             ]
         )
         scores = {candidate.number: self._score(reply) for candidate, reply in zip(scored, replies, strict=True)}
-        best = max(
-            gathered.candidates,
-            key=lambda candidate: -math.inf if (s := scores.get(candidate.number)) is None else s,
-        )
+        given = {number: score for number, score in scores.items() if score is not None}
+        best = max(gathered.candidates, key=lambda candidate: given.get(candidate.number, -math.inf))
         fields = self._fields(best, gathered.candidates, replies if judging else [])
         fields |= {
             "reward_model_score": scores.get(best.number),
@@ -111,14 +109,14 @@ class BestOfNSolver:
         }
         return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
 
-    def _made(self, number: int, attempt: Attempt) -> Candidate:
+    def _make_candidate(self, number: int, attempt: Attempt) -> Candidate:
         fields = attempt.fields
         text = str(fields.get(self._key) or "")
         if self._end is not None:
             text = visible_part(text, self._end, cut=fields.get("finish_reason") == "length")
         return Candidate(number=number, text=text.strip(), fields=fields)
 
-    def _asked(self, sample: Sample, problem: str, solution: str) -> Request:
+    def _scoring_request(self, sample: Sample, problem: str, solution: str) -> Request:
         if self._config.scorer == "judge":
             row = {**sample.row, "problem": problem, "solution": solution}
             return self._judge.request(msgspec.structs.replace(sample, row=row))

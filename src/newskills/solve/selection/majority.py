@@ -59,14 +59,16 @@ class VotingSolver:
         """Draw answers, and elect one of them. Raises what the model raises, where no answer at all was to be had."""
         seeds = seeds_of(request.inference.random_seed, self._config.samples)
         seeded = [with_seed(request, seed) for seed in seeds]
-        gathered = await gather_candidates(self._base, sample, seeded, kit, self._made, enough=self._enough)
-        return Attempt(sample_id=sample.id, key=request.key(), fields=self._elected(gathered))
+        gathered = await gather_candidates(
+            self._base, sample, seeded, kit, self._make_candidate, enough=self._enough
+        )
+        return Attempt(sample_id=sample.id, key=request.key(), fields=self._elect(gathered))
 
     @abstractmethod
     def weight(self, candidate: Candidate) -> float:
         """Return what a vote counts. Raises NewskillsError."""
 
-    def _made(self, number: int, attempt: Attempt) -> Candidate:
+    def _make_candidate(self, number: int, attempt: Attempt) -> Candidate:
         fields = attempt.fields
         text = visible_part(
             str(fields.get(self._key) or ""), self._end, cut=fields.get("finish_reason") == "length"
@@ -80,7 +82,7 @@ class VotingSolver:
         classes = classes_of([candidate.answer for candidate in candidates], same_answer)
         return any(len(members) >= needed for members in classes.values())
 
-    def _elected(self, gathered: CandidateSet) -> Row:
+    def _elect(self, gathered: CandidateSet) -> Row:
         candidates = gathered.candidates
         classes = classes_of([candidate.answer for candidate in candidates], same_answer)
         votes = {answer: sum(self.weight(candidates[n]) for n in members) for answer, members in classes.items()}
@@ -95,7 +97,7 @@ class VotingSolver:
             if (count := sum_counts([fields.get(name) for fields in drawn])) is not None
         }
         return {
-            **self.kept(winner.fields),
+            **self.kept_fields(winner.fields),
             **counts,
             **selection_times([candidate.fields for candidate in candidates], []),
             "predicted_answer": winner.answer if answer is not None else None,
@@ -105,7 +107,7 @@ class VotingSolver:
             "stopped_early": gathered.stopped_early,
         }
 
-    def kept(self, fields: Row) -> Row:
+    def kept_fields(self, fields: Row) -> Row:
         """Return what stays of the record of the winner."""
         return {name: value for name, value in fields.items() if name not in OWN_COUNTS}
 
@@ -141,6 +143,6 @@ class WeightedVoteSolver(VotingSolver):
             )
         return math.exp(math.fsum(values) / len(values))
 
-    def kept(self, fields: Row) -> Row:
+    def kept_fields(self, fields: Row) -> Row:
         dropped = () if self._asked else _LOGPROBS
-        return {name: value for name, value in super().kept(fields).items() if name not in dropped}
+        return {name: value for name, value in super().kept_fields(fields).items() if name not in dropped}

@@ -24,9 +24,7 @@ def parallel_thinking(parts: SolverParts, config: ParallelThinking) -> Selecting
         window_size=config.window_size,
     )
     most, key = config.num_initial_solutions, config.solution_key
-    source: CandidateSource = (
-        StoredSource(parts, design, Path(config.generation_dir), key, most)
-        if config.generation_dir
-        else OnlineSource(parts, design, most or config.window_size, key)
-    )
+    source: CandidateSource = OnlineSource(parts, design, most or config.window_size, key)
+    if config.generation_dir:
+        source = StoredSource(parts, design, Path(config.generation_dir), key, most)
     return SelectingSolver(parts, design, source)

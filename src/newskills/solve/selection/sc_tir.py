@@ -18,7 +18,7 @@ from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.voting.values import same_answer
 from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, CodeTags, code_tags
 from newskills.solve.chat import MAIN, ask, with_stop
@@ -180,7 +180,7 @@ class ScTirSolver:
                     "",
                 )
                 continue
-            shown = self._shown(await session.run(self._code(candidate.text)))
+            shown = self._format_result(await session.run(self._code(candidate.text)))
             candidate.text += shown
             candidate.shown += 1
             turn_request = continued(turn_request, text, shown, reply.reasoning)
@@ -208,12 +208,14 @@ class ScTirSolver:
         if wants_output:
             extracted = None
         else:
-            extracted = extract(candidate.text[-self._config.answer_characters :], ExtractionPolicy())
+            extracted = extract_by_policy(candidate.text[-self._config.answer_characters :], ExtractionPolicy())
         if extracted is not None and extracted.answer is not None:
             if not candidate.shown:
                 return candidate.end("pruned", "an answer though no code was run")
             answer = self._vote(extracted.answer)
-            return candidate.end("answered" if answer else "pruned", "" if answer else "not a number", answer)
+            if answer:
+                return candidate.end("answered", "", answer)
+            return candidate.end("pruned", "not a number", answer)
         if not wants_output:
             return candidate.end("pruned", "neither an answer nor an output block")
         if last:
@@ -228,7 +230,9 @@ class ScTirSolver:
         number = plain_number(tidy_answer(answer))
         if number is None or (rounded := round(number.value)) < 0:
             return None
-        return str(rounded if config.modulus is None else rounded % config.modulus)
+        if config.modulus is not None:
+            rounded %= config.modulus
+        return str(rounded)
 
     def _has_code(self, text: str) -> bool:
         return self._tags.end.rstrip() in text.partition(self._tags.begin)[2]
@@ -238,9 +242,11 @@ class ScTirSolver:
         code = text.rpartition(self._tags.begin)[2].partition(self._tags.end.rstrip())[0]
         return "\n".join([*self._config.headers, code])
 
-    def _shown(self, result: ExecutionResult) -> str:
+    def _format_result(self, result: ExecutionResult) -> str:
         output, limit = self._tags.format_output(result), self._config.max_output_characters
-        return self._tags.between(output if len(output) <= limit else f"{output[:limit]}{CUT}")
+        if len(output) > limit:
+            output = f"{output[:limit]}{CUT}"
+        return self._tags.tag_output(output)
 
     def _fields(
         self, votes: Votes, candidates: Sequence[PartialCandidate], sessions: Sequence[CodeSession]

@@ -14,7 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.voting.values import same_answer
 from newskills.solve.chat import MAIN
 from newskills.solve.parts import SolverParts
@@ -93,9 +93,9 @@ class OnlineSource:
         """Draw solutions of the row. Raises what the model raises, where no solution at all was to be had."""
         seeds = seeds_of(request.inference.random_seed, self._samples)
         seeded = [with_seed(request, seed) for seed in seeds]
-        return await gather_candidates(self._solver, sample, seeded, kit, self._made)
+        return await gather_candidates(self._solver, sample, seeded, kit, self._make_candidate)
 
-    def _made(self, number: int, attempt: Attempt) -> Candidate:
+    def _make_candidate(self, number: int, attempt: Attempt) -> Candidate:
         fields = attempt.fields
         return Candidate(number=number, text=shown_text(fields, self._key, self._own, self._end), fields=fields)
 
@@ -194,7 +194,7 @@ class SelectingSolver:
             return msgspec.structs.replace(_draw_result(group[lot], valid=False), comparisons=[comparison])
         attempt = await self._chat.attempt(question.sample, request, comparison.reply, text)
         attempt.fields[self._chat.generation_key] = text
-        answer = extract(text, ExtractionPolicy()).answer
+        answer = extract_by_policy(text, ExtractionPolicy()).answer
         return DrawResult(fields=attempt.fields, text=text, answer=answer, valid=True, comparisons=[comparison])
 
     async def _compare(self, question: _Draw, group: list[Candidate]) -> ComparisonReply | None:
@@ -274,4 +274,6 @@ def _vote_fields(votes: Votes, winner: DrawResult, picks: Sequence[DrawResult]) 
         "votes": votes.counts,
         "num_invalid_selections": sum(not pick.valid for pick in picks),
     }
-    return fields | ({} if winner.answer is None else {"predicted_answer": winner.answer})
+    if winner.answer is not None:
+        fields["predicted_answer"] = winner.answer
+    return fields

@@ -96,18 +96,18 @@ class HarnessSolver:
 
     def _first(self, request: Row, contexts: Sequence[str], inference: Inference) -> Request:
         if request["kind"] == "generate_until":
-            return self._generating(request, contexts[request["context"]], inference)
+            return self._generation_request(request, contexts[request["context"]], inference)
         if request["kind"] == "loglikelihood":
             text = self._text(contexts[request["context"]])
-            return self._likelihoods.asking(text + request["continuation"])
+            return self._likelihoods.logprob_request(text + request["continuation"])
         if self._ids is None:
             raise ConfigError(
                 "Rolling likelihoods need the model's tokenizer, which cuts the text into windows.",
                 hint="Name it: ++tokenizer=NAME (a folder, or a name on the hub).",
             )
-        return self._likelihoods.asking(request["text"])
+        return self._likelihoods.logprob_request(request["text"])
 
-    def _generating(self, request: Row, context: str, inference: Inference) -> Request:
+    def _generation_request(self, request: Row, context: str, inference: Inference) -> Request:
         settings = dict(request.get("settings") or {})
         if settings:
             inference = _request_inference(inference, settings)
@@ -187,7 +187,7 @@ class HarnessSolver:
     async def _generate(self, each: Row, document: Row, model: Model) -> list[Reply]:
         """Ask as often as the task repeats it, each time with a seed of its own: the same seed would give the same."""
         inference = self._chat.inference
-        made = self._generating(each, document["contexts"][each["context"]], inference)
+        made = self._generation_request(each, document["contexts"][each["context"]], inference)
         replies = []
         for number in range(document["repeats"]):
             seed = made.inference.random_seed

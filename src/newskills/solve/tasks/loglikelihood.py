@@ -83,7 +83,7 @@ class LoglikelihoodSolver:
         likelihoods: list[Likelihood] = []
         replies: list[Reply] = []
         for prompt, text in zip(request.solver["prompts"], request.solver["continuations"], strict=True):
-            likelihood, reply = await self._measured(prompt, text, request, kit.models[MAIN])
+            likelihood, reply = await self._measure_text(prompt, text, request, kit.models[MAIN])
             replies.append(reply)
             likelihoods.append(likelihood)
         best = max(range(len(likelihoods)), key=lambda place: likelihoods[place].value)
@@ -98,18 +98,18 @@ class LoglikelihoodSolver:
         }
         return attempt
 
-    def asking(self, prompt: str | list[int]) -> Request:
+    def logprob_request(self, prompt: str | list[int]) -> Request:
         """Return the request that asks for the log-probabilities of a text, or of token ids."""
         return Request(prompt=prompt, inference=_logprob_inference(self._chat.inference), extra_body=_ECHO)
 
     async def measure(self, prompt: str, text: str, model: Model) -> tuple[Likelihood, Reply]:
         """Return how likely `text` is after `prompt`. Raises BadRequestError, and what the model raises."""
-        return await self._measured(prompt, text, self.asking(prompt + text), model)
+        return await self._measure_text(prompt, text, self.logprob_request(prompt + text), model)
 
     async def measure_ids(self, ids: list[int], count: int, model: Model) -> tuple[Likelihood, Reply]:
         """Return how likely the last `count` of the ids are after those before. Raises BadRequestError, and what the
         model raises."""
-        reply = await self._ask(self.asking(ids), ids, model)
+        reply = await self._ask(self.logprob_request(ids), ids, model)
         logprobs = _require_logprobs(reply, model)
         values = logprobs.logprobs[:-1]
         if len(values) < count:
@@ -120,7 +120,9 @@ class LoglikelihoodSolver:
         chosen = values[len(values) - count :]
         return Likelihood(sum(chosen), _is_greedy(logprobs, count) if count else True, count), reply
 
-    async def _measured(self, prompt: str, text: str, request: Request, model: Model) -> tuple[Likelihood, Reply]:
+    async def _measure_text(
+        self, prompt: str, text: str, request: Request, model: Model
+    ) -> tuple[Likelihood, Reply]:
         reply = await self._ask(request, prompt + text, model)
         if not prompt and not _has_all_logprobs(reply, text):
             prompt = _BEGINNING

@@ -74,27 +74,27 @@ class SciCodeSolver:
             code = extract_code(str(attempt.fields[self._chat.generation_key])).code
             codes[number] = without_imports(code).strip("\n")
         return Attempt(
-            sample_id=sample.id, key=request.key(), fields={**self._together(step_fields), "steps": codes}
+            sample_id=sample.id, key=request.key(), fields={**self._join_steps(step_fields), "steps": codes}
         )
 
     def _ask(self, sample: Sample, codes: Row) -> Request:
         """Make the request for the step that follows those in `codes`."""
         steps = sample.row["sub_steps"]
-        done = [f"{self._told(step)}\n\n{codes[str(step['step_number'])]}" for step in steps[: len(codes)]]
+        done = [f"{self._format_step(step)}\n\n{codes[str(step['step_number'])]}" for step in steps[: len(codes)]]
         following = steps[len(codes)]
         row = {
             **sample.row,
             "problem_steps_str": "\n\n".join(done) or "(nothing yet)",
-            "next_step_str": f"{self._told(following)}\n\n{following['function_header']}",
+            "next_step_str": f"{self._format_step(following)}\n\n{following['function_header']}",
             "dependencies": sample.row["required_dependencies"],
         }
         return self._chat.request(Sample(id=sample.id, row=row))
 
-    def _told(self, step: Row) -> str:
+    def _format_step(self, step: Row) -> str:
         background = str(step.get("step_background") or "") if self._config.with_background else ""
         return "\n".join(part for part in (str(step["step_description_prompt"]), background) if part)
 
-    def _together(self, step_fields: list[Row]) -> Row:
+    def _join_steps(self, step_fields: list[Row]) -> Row:
         key = self._chat.generation_key
         sums = {
             name: sum(fields[name] for fields in step_fields)

@@ -114,7 +114,9 @@ class Card(Struct, kw_only=True):
 def steps_of(card: Card) -> list[Step]:
     """Return the steps, and what sampling left out."""
     unsampled = card.rows_kept - card.rows_written
-    return [*card.steps, *([Step(name=UNSAMPLED, removed=unsampled)] if unsampled and card.rows_written else [])]
+    if unsampled and card.rows_written:
+        return [*card.steps, Step(name=UNSAMPLED, removed=unsampled)]
+    return list(card.steps)
 
 
 def card_files(output: Path) -> tuple[Path, Path]:

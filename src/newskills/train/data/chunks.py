@@ -83,7 +83,7 @@ class ChunkWorker:
                 bucket.append(HEAD.pack(base + offset, group, pair, pair, REPEATED, 0, 0, 0, 0, 0))
                 continue
             seen_pairs.add(pair)
-            bucket += self._processed(row, base + offset, group, pair)
+            bucket += self._process_row(row, base + offset, group, pair)
         write_segments(self._job.chunk_file(chunk.number), buckets)
         return ChunkCounts(seen=reader.seen, left_out=dict(reader.left_out))
 
@@ -96,7 +96,7 @@ class ChunkWorker:
         digest.update(b"\0" + row[self._output_key].encode("utf-8", "surrogatepass"))
         return group, digest.digest()
 
-    def _processed(self, row: Row, place: int, group: bytes, pair: bytes) -> tuple[bytes, ...]:
+    def _process_row(self, row: Row, place: int, group: bytes, pair: bytes) -> tuple[bytes, ...]:
         changed = 0
         before = row[self._output_key] if self._output_key else ""
         for number, step in enumerate(self._chain):

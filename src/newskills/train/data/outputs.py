@@ -46,9 +46,10 @@ class Formatter:
         self._trajectories = recipe.name == "agent_sft"
         self._end = ""
         if self._tokenizer is not None and recipe.output == "sft":
-            self._end = (
-                self._end_of_turn(self._tokenizer) if config.assistant_end is None else config.assistant_end
-            )
+            if config.assistant_end is None:
+                self._end = self._end_of_turn(self._tokenizer)
+            else:
+                self._end = config.assistant_end
         self.line: Callable[[Row, str], WrittenLine] = {
             "sft": self._sft,
             "conversation": self._conversation,
@@ -65,7 +66,7 @@ class Formatter:
         head = {"input": question, "output": answer}
         if self.prompt is None and row.get("reasoning_content"):
             head["reasoning_content"] = row["reasoning_content"]
-        return self._written(head, row, len(question), len(answer))
+        return self._make_line(head, row, len(question), len(answer))
 
     def _conversation(self, row: Row, before: str) -> WrittenLine:
         config = self._config
@@ -79,10 +80,9 @@ class Formatter:
             output_messages = [msgspec.to_builtins(turn)]
         elif output_messages[-1].get("content") == before:
             output_messages = [*output_messages[:-1], {**output_messages[-1], "content": row[config.output_key]}]
-        begun = self._asked(row)
-        tools = {"tools": row["tools"]} if row.get("tools") else {}
-        head = {"messages": [*begun, *output_messages], **tools}
-        return self._written(head, row, len(row[config.input_key]), len(row[config.output_key]))
+        begun = self._prompt_messages(row)
+        head = {"messages": [*begun, *output_messages], **_tools_field(row)}
+        return self._make_line(head, row, len(row[config.input_key]), len(row[config.output_key]))
 
     def _trajectory(self, row: Row) -> WrittenLine:
         """Write what an agent did, up to its last reply, as a line. Its own replies count in the loss (`weight` as in
@@ -102,17 +102,18 @@ class Formatter:
             {**message, "weight": 1} if message.get("role") == "assistant" else message
             for message in messages[: replies[-1] + 1]
         ]
-        tools = {"tools": row["tools"]} if row.get("tools") else {}
         length = sum(len(str(turn.get("content") or "")) for turn in turns)
-        return self._written({"messages": turns, **tools}, row, len(row[self._config.input_key]), length)
+        return self._make_line(
+            {"messages": turns, **_tools_field(row)}, row, len(row[self._config.input_key]), length
+        )
 
     def _rl(self, row: Row, before: str) -> WrittenLine:
         problem = row[self._config.input_key]
         question = problem if self.prompt is None else self.prompt.text(row, self._tokenizer)
         head = {"input": question, "problem": problem, "expected_answer": "", "task_name": TASK}
-        return self._written(head, row, len(question), 0)
+        return self._make_line(head, row, len(question), 0)
 
-    def _written(self, head: Row, row: Row, question_length: int, answer_length: int) -> WrittenLine:
+    def _make_line(self, head: Row, row: Row, question_length: int, answer_length: int) -> WrittenLine:
         if (answer := row.get("expected_answer")) is not None:
             head["expected_answer"] = answer if type(answer) is str else str(answer)
         if not self._config.exclude_optional_keys:
@@ -126,7 +127,7 @@ class Formatter:
             head |= {key: value for key, value in row.items() if key not in head and key not in shown}
         return WrittenLine(encode_line(head | self._metadata), question_length, answer_length)
 
-    def _asked(self, row: Row) -> list[Row]:
+    def _prompt_messages(self, row: Row) -> list[Row]:
         if self.prompt is not None:
             return [msgspec.to_builtins(message) for message in self.prompt.messages(row)]
         if isinstance(row.get("prompt_messages"), list):
@@ -141,7 +142,7 @@ class Formatter:
         finished = row.get("finish_reason") in (None, "stop")
         if (
             config.assistant_end is None
-            and (rendered := self._rendered(row, question, content, reasoning)) is not None
+            and (rendered := self._render_answer(row, question, content, reasoning)) is not None
         ):
             if finished:
                 return rendered
@@ -151,7 +152,7 @@ class Formatter:
             thought = thought.removeprefix(f"{_OPEN}\n")
         return thought + content + (self._end if finished else "")
 
-    def _rendered(self, row: Row, question: str, content: str, reasoning: str) -> str | None:
+    def _render_answer(self, row: Row, question: str, content: str, reasoning: str) -> str | None:
         """Return the answer as the chat template writes it; None where the template would change it."""
         assert self.prompt is not None
         assert self._tokenizer is not None
@@ -174,6 +175,12 @@ class Formatter:
                 hint="Set how an answer ends: ++assistant_end=TEXT.",
             )
         return end
+
+
+def _tools_field(row: Row) -> Row:
+    if row.get("tools"):
+        return {"tools": row["tools"]}
+    return {}
 
 
 def _make_prompt(config: TrainingDataConfig, examples: dict[str, list[Row]]) -> Prompt | None:

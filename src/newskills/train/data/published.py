@@ -42,7 +42,7 @@ class Schema(Struct, frozen=True, kw_only=True):
     format: str = "jsonl"
     splits: Mapping[str, str] = _TRAIN
 
-    def mapped(self, row: Row, place: Callable[[], object]) -> Row | None:
+    def map_row(self, row: Row, place: Callable[[], object]) -> Row | None:
         """Return `row` as one of ours. Raises DataError for a row of another set; only then is its `place` asked
         for."""
         try:

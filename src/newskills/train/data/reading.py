@@ -54,7 +54,9 @@ class ChunkReader:
         self._config = job.config
         self._inputs = job.inputs
         config = job.config
-        own = {config.input_key, CHECKED, *([config.output_key] if config.output_key else [])}
+        own = {config.input_key, CHECKED}
+        if config.output_key:
+            own.add(config.output_key)
         self._told = {name for name in (*TOLD, "input") if name not in own | needed}
         self._kept = None if job.recipe.kept is None else job.recipe.kept | own | needed
         self._decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -81,11 +83,11 @@ class ChunkReader:
                 raise DataError(f"{_line_place(file, offset)}: invalid JSON (nested too deeply).") from error
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 row = decode_row(line, Path(file.shown), line_number(Path(file.path), offset))
-            mapped = self._mapped(row, schema, file, offset)
+            mapped = self._map_row(row, schema, file, offset)
             if mapped is None:
                 continue
             row = mapped
-            if labelled and (reason := self._unwanted(row)) is not None:
+            if labelled and (reason := self._drop_reason(row)) is not None:
                 self.left_out[reason] += 1
                 continue
             self._check(row, file, offset)
@@ -95,18 +97,18 @@ class ChunkReader:
                 row["filename"] = file.shown
             yield SourceLine(offset, row)
 
-    def _mapped(self, row: Row, schema: Schema | None, file: InputFile, offset: int) -> Row | None:
+    def _map_row(self, row: Row, schema: Schema | None, file: InputFile, offset: int) -> Row | None:
         if not row:
             self.left_out[EMPTY] += 1
             return None
         if schema is None:
             return row
-        mapped = schema.mapped(row, lambda: _line_place(file, offset))
+        mapped = schema.map_row(row, lambda: _line_place(file, offset))
         if mapped is None:
             self.left_out[UNFIT] += 1
         return mapped
 
-    def _unwanted(self, row: Row) -> str | None:
+    def _drop_reason(self, row: Row) -> str | None:
         verdict = self._verdict(row)
         if verdict is None:
             if self._config.add_unlabeled:

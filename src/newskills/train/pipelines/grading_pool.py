@@ -29,7 +29,7 @@ class GradingPool:
     def scores(self, rows: Sequence[Row]) -> list[Score | None]:
         """Return a score for each row, in order; None: unscored. Raises GraderError where the grader fails again and
         again."""
-        pool = self._started()
+        pool = self._start_pool()
         return [self._looked_at(future.result()) for future in [pool.submit(row) for row in rows]]
 
     def close(self) -> None:
@@ -39,7 +39,7 @@ class GradingPool:
         if pool is not None:
             pool.close()
 
-    def _started(self) -> WorkerPool[Score]:
+    def _start_pool(self) -> WorkerPool[Score]:
         with self._lock:
             if self._pool is None:
                 target = {"name": self._grader, "config": self._config}

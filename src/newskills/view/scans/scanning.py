@@ -110,8 +110,9 @@ def scan_by_rules(
     for spec in specs:
         SCANNERS.get(spec)
     own = [spec for spec in specs if spec in SCANNERS.built_in()]
-    groups = [own] if own else []
-    groups += [[spec] for spec in specs if spec not in own]
+    groups = [[spec] for spec in specs if spec not in own]
+    if own:
+        groups.insert(0, own)
     results: list[ScanResult] = []
     for group in groups:
         options = PoolOptions(cpu_seconds=time_limit, max_batch=8)

@@ -40,9 +40,9 @@ class Forward:
     def read(self, ids: Tensor, cache: Any, shared: Sequence[int], places: Sequence[int] | None = None) -> Tensor:
         """Return the logits of [sequences, length], which follow the `shared` tokens of each in the cache (None: no
         cache); only those of `places`, where some are named."""
-        settings: dict[str, Any] = (
-            {"use_cache": False} if cache is None else {self._cache: cache, "use_cache": True}
-        )
+        settings: dict[str, Any] = {"use_cache": cache is not None}
+        if cache is not None:
+            settings[self._cache] = cache
         if width := max(shared):
             rows = [[0] * (width - count) + [1] * (count + ids.shape[1]) for count in shared]
             columns = torch.arange(ids.shape[1], device=self.device)
@@ -169,7 +169,7 @@ def read_sequences(
     is not computed again. `everywhere`: logits of all new tokens are wanted."""
     prompts: list[tuple[KeptPrompt | None, int]] = [(None, 0)] * len(sequences)
     if kept is not None:
-        prompts = [kept.shared(sequence) for sequence in sequences]
+        prompts = [kept.find_shared(sequence) for sequence in sequences]
     shared = [count for _, count in prompts]
     fresh = [sequence.all_ids[count:] for sequence, count in zip(sequences, shared, strict=True)]
     longest = max(map(len, fresh))

@@ -101,7 +101,7 @@ class BatchEngine:
         """Give up the batch, whose state nobody knows: its sequences are read again. Without one, all have failed."""
         batch, self._batch = self._batch, None
         if batch is not None:
-            self._failed(
+            self._handle_failure(
                 batch.sequences, [len(each.generated) for each in batch.sequences], error, len(batch.sequences)
             )
             return
@@ -118,7 +118,7 @@ class BatchEngine:
             closed = self._closed
         for sequence in arrived:
             if self._kept is not None and not sequence.inputs:
-                sequence.shared = self._kept.shared(sequence)[1]
+                sequence.shared = self._kept.find_shared(sequence)[1]
         self._waiting += arrived
         self._waiting = [sequence for sequence in self._waiting if not sequence.cancelled]
         if self._batch is not None:
@@ -199,9 +199,11 @@ class BatchEngine:
         try:
             work(sequences)
         except Exception as error:  # noqa: BLE001 - whatever the model's own code raises answers these requests
-            self._failed(sequences, lengths, error, together)
+            self._handle_failure(sequences, lengths, error, together)
 
-    def _failed(self, sequences: list[TokenSequence], lengths: list[int], error: Exception, together: int) -> None:
+    def _handle_failure(
+        self, sequences: list[TokenSequence], lengths: list[int], error: Exception, together: int
+    ) -> None:
         """Let the sequences wait again, with as many new tokens as `lengths` say, or tell those who wait for them;
         `together`: how many were in memory at once."""
         for sequence, length in zip(sequences, lengths, strict=True):
@@ -240,7 +242,7 @@ class BatchEngine:
     def _measure(self, sequences: list[TokenSequence]) -> None:
         measure_prompts(self._forward, sequences, self._kept)
         for sequence in sequences:
-            if not self._ended(sequence):
+            if not self._has_ended(sequence):
                 sequence.measured = False
                 self._waiting.insert(0, sequence)
 
@@ -259,7 +261,7 @@ class BatchEngine:
         self._drop_ended()
 
     def _generate(self, sequences: list[TokenSequence]) -> None:
-        continue_sequences(self._loaded.model, sequences, self._ended)
+        continue_sequences(self._loaded.model, sequences, self._has_ended)
 
     def _step(self, batch: Batch) -> None:
         if (batch.width + 1) * len(batch.sequences) * self._token_bytes > self._limits.cache_bytes:
@@ -269,7 +271,7 @@ class BatchEngine:
             batch.step()
         except Exception as error:  # noqa: BLE001 - as in `_attempt`
             self._batch = None
-            self._failed(batch.sequences, lengths, error, len(lengths))
+            self._handle_failure(batch.sequences, lengths, error, len(lengths))
             return
         self._steps += 1
         self._drop_ended()
@@ -283,7 +285,7 @@ class BatchEngine:
 
     def _drop_ended(self) -> None:
         if self._batch is not None:
-            self._keep([sequence for sequence in self._batch.sequences if not self._ended(sequence)])
+            self._keep([sequence for sequence in self._batch.sequences if not self._has_ended(sequence)])
 
     def _keep(self, sequences: list[TokenSequence]) -> None:
         if self._batch is None:
@@ -293,7 +295,7 @@ class BatchEngine:
         else:
             self._batch = None
 
-    def _ended(self, sequence: TokenSequence) -> bool:
+    def _has_ended(self, sequence: TokenSequence) -> bool:
         """Return whether the sequence has ended; who waits for it is told."""
         if sequence.generated[-1] in self._loaded.ends:
             sequence.finish = "stop"

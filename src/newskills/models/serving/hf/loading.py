@@ -218,6 +218,6 @@ def _made_for(adapter: str) -> str:
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
-    stated = model.generation_config.eos_token_id if model.generation_config is not None else None
+    stated = getattr(model.generation_config, "eos_token_id", None)
     listed = stated if isinstance(stated, list) else [stated]
     return frozenset(number for number in (*listed, tokenizer.eos_token_id) if number is not None)

@@ -42,7 +42,7 @@ class PrefixCache:
         self._tokens = 0
         self._kept: OrderedDict[tuple[bytes, int | None], KeptPrompt] = OrderedDict()
 
-    def shared(self, sequence: TokenSequence) -> tuple[KeptPrompt | None, int]:
+    def find_shared(self, sequence: TokenSequence) -> tuple[KeptPrompt | None, int]:
         """Return the kept prompt with the longest common beginning, and how many of its tokens need not be computed
         again: all but the last common one, whose logits are needed."""
         ids = pack_ids(sequence.all_ids)

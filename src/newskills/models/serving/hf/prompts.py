@@ -92,12 +92,13 @@ def image_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Enc
 def _content_parts(content: Any) -> list[Row]:
     if isinstance(content, str) or content is None:
         return [{"type": "text", "text": content or ""}]
-    return [
-        {"type": "image", "image": _open_image(part)}
-        if isinstance(part, dict) and part.get("type") == "image_url"
-        else {"type": "text", "text": _message_text([part])}
-        for part in content
-    ]
+    return [_content_part(part) for part in content]
+
+
+def _content_part(part: Any) -> Row:
+    if isinstance(part, dict) and part.get("type") == "image_url":
+        return {"type": "image", "image": _open_image(part)}
+    return {"type": "text", "text": _message_text([part])}
 
 
 def _open_image(part: Row) -> Any:

@@ -96,10 +96,10 @@ class ModelServer:
         if (body.messages is None) == request.path.endswith("/chat/completions"):
             raise DataError(f"{request.path} takes {'a prompt' if body.messages else 'messages'}.")
         prompt = await asyncio.to_thread(prompt_of, body, self._loaded)
-        sequence = await self._computed(body, prompt)
+        sequence = await self._compute(body, prompt)
         return json_response(await asyncio.to_thread(reply_of, sequence, prompt, body, self._loaded, self._name))
 
-    async def _computed(self, body: CompletionBody, prompt: EncodedPrompt) -> TokenSequence:
+    async def _compute(self, body: CompletionBody, prompt: EncodedPrompt) -> TokenSequence:
         loop = asyncio.get_running_loop()
         ended = loop.create_future()
 

@@ -59,7 +59,7 @@ class RefusalCounts:
     def others_answered(self, history: RefusalHistory) -> bool:
         return self._answers > history.answers_before
 
-    def weigh(self, history: RefusalHistory) -> None:
+    def update_history(self, history: RefusalHistory) -> None:
         """Update `history` after a refusal: multiply by the share of others that were refused since its last one.
 
         The share is estimated with half a count of either outcome (Jeffreys' prior); without others it says nothing.
@@ -102,7 +102,7 @@ class ServerPause:
         self._ended = asyncio.Event()
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until requests are sent again; 0 where none are held back."""
         return max(0.0, self._until - time.monotonic())
 
@@ -138,18 +138,19 @@ class ServerPause:
 
     async def _sit_out(self, error: HttpError) -> None:
         began = time.monotonic()
-        if self.left >= TOLD_FROM_SECONDS:
+        if self.seconds_left >= TOLD_FROM_SECONDS:
+            pause, end = format_duration(self.seconds_left), clock_time(self.seconds_left)
             self._say(
-                f"{self._name} asks for a pause of {format_duration(self.left)}, until {clock_time(self.left)} "
-                f"({error}) The run waits, and then continues by itself."
+                f"{self._name} asks for a pause of {pause}, until {end} ({error}) The run waits, and then continues by "
+                "itself."
             )
         check = FIRST_CHECK_SECONDS
         try:
-            while (left := self.left) > 0:
+            while (left := self.seconds_left) > 0:
                 waited = time.monotonic() - began
                 await asyncio.sleep(max(0.0, min(left, check - waited, self._patience - waited)))
                 waited = time.monotonic() - began
-                if self.left <= 0:
+                if self.seconds_left <= 0:
                     break
                 met = await self._probe()
                 if met is None:

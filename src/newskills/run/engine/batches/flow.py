@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from newskills.base.aio import backoff
+from newskills.base.aio import backoff_seconds
 from newskills.base.errors import (
     BadRequestError,
     HttpError,
@@ -156,7 +156,7 @@ class BatchFlow:
                 await self._submit()
             for batch in list(self._live.values()):
                 if batch.next_look <= time.monotonic():
-                    await self._look(batch)
+                    await self._check_status(batch)
             moments = [batch.next_look for batch in self._live.values()]
             if self._queue:
                 moments.append(self._submits_at())
@@ -253,7 +253,7 @@ class BatchFlow:
                 refused = isinstance(error, RateLimitError)
                 if not error.retryable or (refused and len(self._live) > 1):
                     raise
-                await self._rest(error, began, tries)
+                await self._wait_before_retry(error, began, tries)
                 if not refused:
                     await asyncio.sleep(UNCONFIRMED_SECONDS)
             tries += 1
@@ -261,17 +261,17 @@ class BatchFlow:
     async def _find_again(self, record: BatchRecord) -> str:
         """Return the provider's name of a batch that may have been submitted; empty where it has none."""
         taken = {other.handle for other in self._ledger.records.values()} | {*record.strangers}
-        likely = await self._patiently(lambda: self._service.find(record.name, record.rows, record.written))
+        likely = await self._call_patiently(lambda: self._service.find(record.name, record.rows, record.written))
         record.guessed = True
         return next((handle for handle in likely if handle not in taken), "")
 
-    async def _look(self, batch: LiveBatch) -> None:
+    async def _check_status(self, batch: LiveBatch) -> None:
         if not batch.record.handle:
             await self._confirm(batch, fresh=False)
             return
         record = batch.record
         try:
-            look = await self._patiently(lambda: self._service.look(record.handle))
+            look = await self._call_patiently(lambda: self._service.look(record.handle))
         except ModelNotFoundError:
             if time.time() - record.submitted < UNKNOWN_BATCH_SECONDS:
                 batch.next_look = time.monotonic() + FIRST_LOOK
@@ -293,7 +293,7 @@ class BatchFlow:
             return
         if look.files:
             try:
-                await self._patiently(
+                await self._call_patiently(
                     lambda: self._ledger.keep(
                         record, [self._service.download(record.handle, file) for file in look.files]
                     )
@@ -386,7 +386,7 @@ class BatchFlow:
                     waiting.endpoint, waiting.line = self._service.encoded(key, waiting.request)
                 self._put(key, waiting)
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _call_patiently(self, call: Callable[[], Awaitable[T]]) -> T:
         """Return what a call returns, tried again after temporary failures. Raises HttpError after patience."""
         began, tries = time.monotonic(), 0
         while True:
@@ -397,10 +397,10 @@ class BatchFlow:
             except HttpError as error:
                 if not error.retryable:
                     raise
-                await self._rest(error, began, tries)
+                await self._wait_before_retry(error, began, tries)
             tries += 1
 
-    async def _rest(self, error: HttpError, began: float, tries: int) -> None:
+    async def _wait_before_retry(self, error: HttpError, began: float, tries: int) -> None:
         """Wait before another try. Raises `error` where patience has ended."""
         waited, patience = time.monotonic() - began, self._policy.patience
         if not self._reached and self._policy.first_patience is not None:
@@ -412,7 +412,10 @@ class BatchFlow:
             self._say(f"{error} It is tried again, for up to {format_duration(patience)}.")
         server_wait = getattr(error, "retry_after", None) or 0.0
         await asyncio.sleep(
-            max(server_wait, backoff(tries + 1, base=self._policy.first_delay, cap=self._policy.longest_delay))
+            max(
+                server_wait,
+                backoff_seconds(tries + 1, base=self._policy.first_delay, cap=self._policy.longest_delay),
+            )
         )
 
 

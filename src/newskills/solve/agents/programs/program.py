@@ -128,14 +128,14 @@ class ContainerProgram:
             endpoint.begin(identity, session)
             try:
                 for _ in range(TRIES):
-                    ran = await self._once(environment, session, endpoint.path, identity, line, timeout)
+                    ran = await self._run_once(environment, session, endpoint.path, identity, line, timeout)
                     if ran.exit_code != TAKEN or session.requests:
                         break
             finally:
                 endpoint.end(session)
         return ran
 
-    async def _once(
+    async def _run_once(
         self,
         environment: AgentEnvironment,
         session: GatewayTask,
@@ -189,7 +189,8 @@ class ContainerProgram:
             trajectory = read(Path(place)) if session.replies else None
         if trajectory is None or (trajectory.ended == INTERRUPTED and 0 < (ran.exit_code or 0) < KILLED):
             text = ran.output.decode("utf-8", "replace")
-            sentence = match[0] if (match := reason.search(text)) else format_ending(ran)
+            match = reason.search(text)
+            sentence = match[0] if match else format_ending(ran)
             doing = "did not begin its work" if trajectory is None else "failed"
             raise EnvironmentFailedError(f"{self._name} {doing}: {sentence}")
         if ran.status != "completed":

@@ -112,12 +112,11 @@ class Layout:
             starts.append(range(at, at + len(tokens)))
             at += len(tokens)
         count = len(parts.prefixes)
-        rows_of_places = [
-            index
-            for sequence, parent in enumerate(parts.parent)
-            for places in ((starts[parent],) if parent < count else ()) + (starts[count + sequence],)
-            for index in places
-        ]
+        rows_of_places: list[int] = []
+        for sequence, parent in enumerate(parts.parent):
+            if parent < count:
+                rows_of_places += starts[parent]
+            rows_of_places += starts[count + sequence]
         return torch.tensor(rows_of_places)
 
     def _mask(self, before: Tensor) -> Tensor:

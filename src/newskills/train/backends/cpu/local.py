@@ -34,11 +34,11 @@ class CpuLocal(LoopTrainer):
             (lora.dropout != 0, "trainer.lora.dropout"),
             (set(lora.targets) != set(PROJECTIONS), "trainer.lora.targets"),
         ]
-        if unsupported := [name for wanted, name in lacks if wanted] + settings.trl.changed():
+        if unsupported := [name for wanted, name in lacks if wanted] + settings.trl.changed_keys():
             raise ConfigError(
                 f"The cpu trainer does not support {', '.join(unsupported)}.", hint="Use --backend=trl."
             )
-        super().__init__(lambda: nullcontext(self._made()))
+        super().__init__(lambda: nullcontext(self._make_trainer()))
         self._base, self._settings = base, settings
 
     def run(
@@ -92,7 +92,7 @@ class CpuLocal(LoopTrainer):
         with enough_memory(LESS):
             return nullcontext(CpuRewardModel(self._base, self._config()))
 
-    def _made(self) -> CpuTrainer:
+    def _make_trainer(self) -> CpuTrainer:
         from newskills.train.backends.cpu.trainer import CpuTrainer
 
         with enough_memory(LESS):

@@ -45,13 +45,13 @@ class CpuRewardModel(CpuTrainer):
             shape = msgspec.structs.replace(shape, tie_word_embeddings=True)
         return shape, tensors
 
-    def _trained(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def _trainable_tensors(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if HEAD in tensors:
             head = tensors[HEAD].float().clone()
         else:
             head = new_head(self.model.shape.hidden_size, self.config.lora.seed)
         self.head = head.requires_grad_()
-        return {**super()._trained(tensors), f"{PREFIX}{HEAD}": self.head}
+        return {**super()._trainable_tensors(tensors), f"{PREFIX}{HEAD}": self.head}
 
     def prefer(self, pairs: Sequence[Pair]) -> list[PairScores]:
         """Add the gradient of the mean loss; return the scores of the pairs. Raises TrainingError for a loss that is

@@ -100,7 +100,7 @@ class _Batch:
                 alive, chosen = alive[rows], chosen[rows]
                 cache.keep(rows)
             logits = self.model.step(chosen, cache)
-        return [self._sampled(row) for row in range(len(self.tokens))]
+        return [self._make_sample(row) for row in range(len(self.tokens))]
 
     def _ended_by_text(self, alive: Tensor, step: int) -> Tensor:
         """Return [B]: whether the last tokens of a sequence hold a stop text."""
@@ -114,7 +114,7 @@ class _Batch:
                 ended[place] = any(stop in text for stop in self.params.stop_texts)
         return ended
 
-    def _sampled(self, row: int) -> Sampled:
+    def _make_sample(self, row: int) -> Sampled:
         length = int(self.lengths[row])
         return Sampled(
             tokens=self.tokens[row, :length].tolist(),

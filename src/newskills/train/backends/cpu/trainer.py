@@ -86,7 +86,7 @@ class CpuTrainer:
         if weights is None:
             check_base(tensors, model)
         self.model = Llama(shape, tensors, config.lora, self.dtype)
-        self.named = self._trained(tensors)
+        self.named = self._trainable_tensors(tensors)
         self.optimizer = AdamW(list(self.named.values()))
         self.steps = 0
         self._kept: tuple[str, Mapping[str, Tensor]] | None = None
@@ -94,7 +94,7 @@ class CpuTrainer:
     def _read(self, model: Path, weights: Mapping[str, Tensor] | None) -> tuple[Shape, Mapping[str, Tensor]]:
         return read_shape(model), weights or read_tensors(model)
 
-    def _trained(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def _trainable_tensors(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the tensors that learn, by the names that PEFT gives them; `tensors` are those of the model."""
         return self.model.parameters()
 

@@ -64,7 +64,7 @@ class Shape(Struct, frozen=True, kw_only=True):
         return self.architectures[0] == QWEN3
 
     @property
-    def biased(self) -> tuple[str, ...]:
+    def biased_projections(self) -> tuple[str, ...]:
         """Projections with a bias, below a layer."""
         of_qwen2 = self.architectures[0] == QWEN2
         if self.attention_bias and not of_qwen2:
@@ -148,7 +148,9 @@ def padding_token(folder: Path) -> int:
         own = msgspec.json.decode(path.read_bytes(), type=dict[str, Any]).get("pad_token_id")
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
-    candidates = ([own] if isinstance(own, int) and own >= 0 else []) + list(range(len(ends) + 1))
+    candidates = list(range(len(ends) + 1))
+    if isinstance(own, int) and own >= 0:
+        candidates.insert(0, own)
     return next(token for token in candidates if token not in ends)
 
 
@@ -185,7 +187,7 @@ def check_tensors(shape: Shape, tensors: Mapping[str, torch.Tensor], folder: Pat
         "mlp.down_proj": (wide, inner),
     }
     of_layer = {f"{name}.weight": size for name, size in of_layer.items()} | {
-        f"{name}.bias": of_layer[name][:1] for name in shape.biased
+        f"{name}.bias": of_layer[name][:1] for name in shape.biased_projections
     }
     if shape.has_head_norms:
         of_layer |= {f"self_attn.{name}_norm.weight": (shape.head,) for name in "qk"}

@@ -169,9 +169,9 @@ class TinkerClient:
         sampled = [[_read_sample(sequence) for sequence in answer.sequences] for answer in answers]
         if params.logprob_temperature == 1:
             return sampled
-        return self._rescored(prompts, sampled, params.logprob_temperature)
+        return self._rescore(prompts, sampled, params.logprob_temperature)
 
-    def _rescored(
+    def _rescore(
         self, prompts: Sequence[Sequence[int]], sampled: list[list[Sampled]], temperature: float
     ) -> list[list[Sampled]]:
         """Return the samples with log-probabilities at `temperature`, which a service samples at and does not tell.

@@ -33,11 +33,11 @@ class TinkerTrainer(LoopTrainer):
             (lora.alpha != usual.alpha, "trainer.lora.alpha"),
             (set(lora.targets) != set(usual.targets), "trainer.lora.targets"),
         ]
-        if unsupported := [name for wanted, name in lacks if wanted] + settings.trl.changed():
+        if unsupported := [name for wanted, name in lacks if wanted] + settings.trl.changed_keys():
             raise ConfigError(
                 f"A Tinker service does not support {', '.join(unsupported)}.", hint="Use --backend=trl."
             )
-        super().__init__(self._made)
+        super().__init__(self._make_client)
         self._base, self._lora = base, lora
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
@@ -55,7 +55,7 @@ class TinkerTrainer(LoopTrainer):
         state, adapter = folder.last.state_path, folder.path / ADAPTER
         try:
             if not adapter.is_dir():
-                with self._made() as client, atomic_folder(adapter) as new:
+                with self._make_client() as client, atomic_folder(adapter) as new:
                     client.load_state(state)
                     client.fetch(folder.last.name, new)
             merge_lora(self._base, adapter, target)
@@ -68,7 +68,7 @@ class TinkerTrainer(LoopTrainer):
     def _name(self) -> str:
         return os.environ.get(NAME) or str(self._base.absolute())
 
-    def _made(self) -> TinkerClient:
+    def _make_client(self) -> TinkerClient:
         from newskills.train.backends.tinker.client import TinkerClient, service_from
 
         return TinkerClient(service_from(os.environ, self._name(), self._lora.rank, self._lora.seed))

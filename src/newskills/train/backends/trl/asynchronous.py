@@ -67,14 +67,14 @@ class _StepBatches(IterableDataset[dict[str, Any]]):
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         rank = self._trainer.accelerator.process_index
-        for batch in self._packed() if rank == 0 else iter(lambda: broadcast_from_first(None), None):
+        for batch in self._pack_batches() if rank == 0 else iter(lambda: broadcast_from_first(None), None):
             if rank == 0:
                 broadcast_from_first(batch)
             yield {name: values[rank : rank + 1] for name, values in batch.items()}
         if rank == 0:
             broadcast_from_first(None)
 
-    def _packed(self) -> Iterator[dict[str, Any]]:
+    def _pack_batches(self) -> Iterator[dict[str, Any]]:
         trainer = self._trainer
         config, args, pad = trainer.rollout_config, trainer.args, trainer.processing_class.pad_token_id
         parts, share = args.gradient_accumulation_steps, trainer.accelerator.num_processes

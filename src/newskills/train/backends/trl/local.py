@@ -144,11 +144,11 @@ class TrlTrainer:
     @contextmanager
     def _ready(self) -> Iterator[None]:
         """Raise TrainingError where memory runs out inside."""
-        with _set_variables(QUIET), self._loaded():
+        with _set_variables(QUIET), self._prepare_libraries():
             yield
 
     @contextmanager
-    def _loaded(self) -> Iterator[None]:
+    def _prepare_libraries(self) -> Iterator[None]:
         import datasets
         import torch
         import transformers

@@ -139,7 +139,7 @@ class TrlSampler:
             finally:
                 model.train(training)
         tokens = generated[:, width:]
-        logprobs = recorder.of(tokens).tolist()
+        logprobs = recorder.logprobs_of(tokens).tolist()
         rows = [_truncate_at_stop(*row, params.stop) for row in zip(tokens.tolist(), logprobs, strict=True)]
         groups = [rows[at : at + different] for at in range(0, len(rows), different)]
         return [group * (num_samples // different) for group in groups]
@@ -154,16 +154,16 @@ class _Recorder(LogitsProcessor):  # type: ignore[misc]  # of a package whose ty
         self._logprobs: list[torch.Tensor] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        self._book(input_ids[:, -1])
+        self._record_tokens(input_ids[:, -1])
         self._last = (scores.float() / self._temperature).log_softmax(-1)
         return scores
 
-    def of(self, tokens: torch.Tensor) -> torch.Tensor:
+    def logprobs_of(self, tokens: torch.Tensor) -> torch.Tensor:
         """Return [N, T] of the tokens [N, T] that were generated."""
-        self._book(tokens[:, -1])
+        self._record_tokens(tokens[:, -1])
         return torch.stack(self._logprobs[: tokens.shape[1]], 1)
 
-    def _book(self, tokens: torch.Tensor) -> None:
+    def _record_tokens(self, tokens: torch.Tensor) -> None:
         if self._last is not None:
             self._logprobs.append(self._last.gather(1, tokens[:, None]).squeeze(1))
 

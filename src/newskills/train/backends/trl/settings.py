@@ -110,7 +110,7 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
         Meta(description="frozen weights in 4 bits (https://arxiv.org/abs/2305.14314); needs bitsandbytes"),
     ] = "none"
 
-    def changed(self) -> list[str]:
+    def changed_keys(self) -> list[str]:
         """Return the keys that differ from their defaults."""
         usual = TrlSettings()
         return [
