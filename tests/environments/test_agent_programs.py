@@ -96,7 +96,7 @@ def evaluated(
 ) -> list[dict[str, Any]]:
     line = (
         f"ns eval --benchmarks=./three.py ++agent={agent} --server_type=vllm --server_address={url} --model=fake "
-        f"--output_dir=results ++environment.engine={engine} ++agent_config.time_limit=120"
+        f"--output_dir=results ++environment.engine={engine} ++agent_config.time_limit=400"
     )
     done = ns(line, *more, cwd=folder, env=env, timeout=900)
     assert done.returncode == code, done.stdout + done.stderr

@@ -17,7 +17,7 @@ from newskills.agents.definition import (
     read_definition,
 )
 from newskills.agents.installing import find_installed, install_agent, place_of
-from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.tables import print_table
 from newskills.base.terminal import print_now
 from newskills.config.command_line import Parsed
@@ -66,7 +66,7 @@ def run(parsed: Parsed[AgentsOptions]) -> int:
 
 def list_or_install_agents(parsed: Parsed[AgentsOptions]) -> list[ListedAgent] | None:
     """Return the agents that there are, or those that were installed; None for a dry run. Raises ConfigError,
-    UnknownNameError, LockedError."""
+    DataError, UnknownNameError, LockedError."""
     options = parsed.options
     folder = Path(options.folder).expanduser().resolve() if options.folder else agents_folder()
     if options.action == "list":
@@ -85,12 +85,26 @@ def list_or_install_agents(parsed: Parsed[AgentsOptions]) -> list[ListedAgent] |
         show_dry_run(rows)
         return None
     mirror = Path(options.mirror).expanduser().resolve() if options.mirror else None
+    _install_all(definitions, folder, mirror, options.offline)
+    return [_listed_agent(definition, folder) for definition in definitions]
+
+
+def _install_all(definitions: list[AgentDefinition], folder: Path, mirror: Path | None, offline: bool) -> None:
+    """Install those that can be. Raises what stood in the way of the others at the end, and LockedError."""
+    failures: list[ConfigError | DataError] = []
     for definition in definitions:
-        installed = install_agent(definition, folder, mirror=mirror, offline=options.offline, say=print_now)
+        try:
+            installed = install_agent(definition, folder, mirror=mirror, offline=offline, say=print_now)
+        except (ConfigError, DataError) as error:
+            failures.append(error)
+            continue
         print_now(
             f"{definition.name} {installed.version} is in {place_of(definition, folder)} ({installed.mb:,} MB)."
         )
-    return [_listed_agent(definition, folder) for definition in definitions]
+    if len(failures) > 1:
+        raise ConfigError(" ".join(str(failure) for failure in failures))
+    if failures:
+        raise failures[0]
 
 
 def _agent_state(agent: ListedAgent) -> str:
