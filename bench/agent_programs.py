@@ -16,7 +16,14 @@ from pathlib import Path
 from tests.environments.shell_model import ShellModel, serving
 
 from bench.measure import NS, BenchError, Line, Options, run, scratch
-from newskills.agents.definition import AgentDefinition, agents_folder, filled, library, places, read_definition
+from newskills.agents.definition import (
+    AgentDefinition,
+    agents_folder,
+    fill_placeholders,
+    library_files,
+    placeholder_values,
+    read_definition,
+)
 from newskills.agents.installing import find_installed, place_of
 
 FEW, MANY, ROUNDS = 2, 12, 3
@@ -26,7 +33,7 @@ OVERHEAD_MS = 30.0
 
 def program_lines(options: Options) -> Iterator[Line]:
     """Yield a line for each installed agent that speaks the endpoint's own protocol, so that it runs bare as well."""
-    for path in library().values():
+    for path in library_files().values():
         definition = read_definition(path)
         if definition.protocol != "chat" or not definition.install.npm:
             continue
@@ -61,7 +68,7 @@ def bare(definition: AgentDefinition, folder: Path, steps: int) -> float:
     with serving(ShellModel(*_commands(steps))) as model:
         place = str(place_of(definition, agents_folder()))
         values = {
-            **{name: value.replace("/newskills-program", place) for name, value in places().items()},
+            **{name: value.replace("/newskills-program", place) for name, value in placeholder_values().items()},
             "out": str(folder / "out"),
             "task": "Say step.",
             "model": "bench",
@@ -69,13 +76,17 @@ def bare(definition: AgentDefinition, folder: Path, steps: int) -> float:
             "key": "x",
         }
         for path, content in definition.files.items():
-            file = Path(filled(path, values).replace("~", str(home), 1))
+            file = Path(fill_placeholders(path, values).replace("~", str(home), 1))
             file.parent.mkdir(parents=True, exist_ok=True)
-            settings = filled(content, values)
+            settings = fill_placeholders(content, values)
             file.write_text(settings if isinstance(settings, str) else json.dumps(settings))
-        environ = {"PATH": os.environ["PATH"], "HOME": str(home), **filled(definition.variables, values)}
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            **fill_placeholders(definition.variables, values),
+        }
         began = time.perf_counter()
-        words = filled(list(definition.command), values)
+        words = fill_placeholders(list(definition.command), values)
         done = subprocess.run(
             words,
             cwd=work,

@@ -49,7 +49,7 @@ def bench(options: Options) -> Iterator[Line]:
             with double() as port:
                 direct = f"http://127.0.0.1:{port}"
                 with served(f"{direct}/v1", folder / f"stream{tasks}") as gateway:
-                    yield from _lines(tasks, max(4, count // 4 // tasks), direct, gateway, stream=True)
+                    yield from _lines(tasks, max(4, count // 10 // tasks), direct, gateway, stream=True)
 
 
 def _lines(

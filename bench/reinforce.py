@@ -3,12 +3,13 @@
 problems, step by step, and TRL's trainer with the same problems, rewards and samples.
 
 SmolLM2-135M-Instruct is fine-tuned once a task, by the rule of `bench.reinforce_tasks`; from there every seed is what
-`ns grpo` does with its defaults: an epoch, a quarter of the problems held out, evaluated on the way, harm ends the run,
-the best state is kept. The start, the kept state and the last one are measured on 400 other problems, greedily. TRL
-has the same start, problems, rewards and samples. Every cell (task, trainer, seed) is a file: what is done is not done
-again, what was stopped goes on where it was, and several processes share what is left. Seeds come one after the other,
-so that each is on all tasks before the next begins.
-`--write-docs` draws docs/training-curves.svg, and puts what is done into docs/training.md and docs/grpo-signal.md.
+`ns grpo` does with its defaults: an epoch, a quarter of the problems held out, evaluated on the way, a loss that lasts
+takes the run back, the best state is kept. The start, the kept state and the last one are measured on 400 other
+problems, greedily. TRL has the same start, problems, rewards and samples. Every cell (task, trainer, seed) is a file:
+what is done is not done again, what was stopped goes on where it was, and several processes share what is left. Seeds
+come one after the other, so that each is on all tasks before the next begins.
+`--write-docs` takes what is done into bench/reinforce_cells.jsonl, which is in git; from all cells there, it draws
+docs/training-curves.svg and writes the figures of docs/training.md and docs/grpo-signal.md.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import msgspec
 
 from bench.__main__ import machine
 from bench.measure import ROOT
-from bench.reinforce_plot import Cell, cell_of, drawn, judged, tabled
+from bench.reinforce_plot import Cell, cell_of, drawn, judged, read_cells, tabled, write_record
 from bench.reinforce_tasks import (
     CHECK_STEPS,
     ENOUGH,
@@ -67,6 +68,8 @@ TOKENS, CURVE_STEPS = 16, 30
 """Longest reply; steps between the states that are measured."""
 PAGE, SUMMARY = ROOT / "docs/grpo-signal.md", ROOT / "docs/training.md"
 PICTURE = ROOT / "docs/training-curves.svg"
+RECORD = ROOT / "bench/reinforce_cells.jsonl"
+"""All cells that the pages show, a line each."""
 LINE = 146
 """Characters of a line of a page."""
 BEGIN, END = "<!-- reinforce: begin -->", "<!-- reinforce: end -->"
@@ -229,13 +232,13 @@ def told(progress: Progress) -> None:
     print(f"  {time.strftime('%H:%M:%S')} {progress.done}/{progress.steps} {values}", file=sys.stderr, flush=True)
 
 
-def write_docs(out: Path) -> None:
-    """The picture; between the markers of their pages, the table, and what it comes to."""
-    PICTURE.write_text(drawn(out))
-    between_markers(PAGE, tabled(out))
-    latest = max(path.stat().st_mtime for path in out.glob("*-*-*.json"))
-    when = time.strftime("%Y-%m-%d", time.gmtime(latest))
-    text = f"{judged(out, FIXED)} Measured until {when} on {machine()}, shared, one thread a run."
+def write_docs(cells: Sequence[Cell]) -> None:
+    """The record and the picture; between the markers of their pages, the table, and what it comes to."""
+    write_record(cells, RECORD)
+    PICTURE.write_text(drawn(cells))
+    between_markers(PAGE, tabled(cells))
+    when = max(cell.date for cell in cells)
+    text = f"{judged(cells, FIXED)} Measured until {when} on {machine()}, shared, one thread a run."
     between_markers(SUMMARY, fill(text, LINE, break_on_hyphens=False))
 
 
@@ -251,7 +254,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench reinforce", description=__doc__)
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(FIXED))
     parser.add_argument("--seeds", nargs="*", type=int, default=list(SEEDS))
-    parser.add_argument("--backends", nargs="*", choices=["cpu", "trl"], default=["cpu", "trl"])
+    parser.add_argument(
+        "--backends", nargs="*", choices=["cpu", "trl"], default=["cpu", "trl"], help="none: run nothing"
+    )
     parser.add_argument("--threads", type=int, default=0, help="0 = one a core")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results/reinforce")
     parser.add_argument("--set", nargs="*", default=[], metavar="key=value", help="other ++ keys of ns grpo")
@@ -259,9 +264,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     options.out.mkdir(parents=True, exist_ok=True)
     changed = {key: json.loads(value) for key, _, value in (pair.partition("=") for pair in options.set)}
-    for name in options.tasks:
+    wanted = list(product(options.backends, options.seeds, options.tasks))
+    for name in dict.fromkeys(name for _, _, name in wanted):
         Runs(name, options.out, options.threads).prepare(wait=False)
-    for backend, seed, name in product(options.backends, options.seeds, options.tasks):
+    for backend, seed, name in wanted:
         cell = options.out / f"{name}-{backend}-{seed}.json"
         with alone(cell.with_suffix(".lock"), wait=False) as free:
             if not free or cell.is_file():
@@ -273,9 +279,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             write_json(cell, runs.reinforce(backend, keys))
         for state in cell.with_suffix("").glob("checkpoint-*"):
             shutil.rmtree(state)  # measured; those of all cells are 12 GB
+    cells = read_cells(options.out, RECORD)
     if options.write_docs:
-        write_docs(options.out)
-    print(f"{tabled(options.out)}\n\n{judged(options.out, FIXED)}")
+        write_docs(cells)
+    print(f"{tabled(cells)}\n\n{judged(cells, FIXED)}")
     return 0
 
 

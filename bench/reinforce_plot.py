@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, variance
@@ -16,6 +17,7 @@ from bench.reinforce_tasks import ADDED_SEEDS, ADDED_TO, SEEDS
 from newskills.base.paired import PairedDifference, paired_difference
 from newskills.base.records import Row
 from newskills.base.stats import Z95, t_critical
+from newskills.base.store import write_rows
 from newskills.train.loops.stepping import RETURNED
 
 RIGHT = "eval_correct"
@@ -26,19 +28,29 @@ SIGNIFICANT = 0.05
 State = Literal["kept", "last"]
 
 
+class Change(Struct, frozen=True):
+    """Problems that the start got wrong and a later state right, and the other way round."""
+
+    won: int
+    lost: int
+
+    @property
+    def difference(self) -> int:
+        return self.won - self.lost
+
+
 class Cell(Struct, frozen=True, kw_only=True):
     """One run.
 
     curve     (step, share of the problems to measure on that are right), of the states that were measured
     gate      (step, share of the problems that the run evaluates itself on), by which it chooses what it keeps
-    rewards   of the samples, step by step
-    before, kept, last  the rewards of each problem to measure on, which was answered greedily by the model as it was,
-              the one that the run kept, and the last one
+    problems, before  how many there are to measure on, and how many the model got right as it was, greedily
+    kept, last  what changed in them with the state that the run kept, and with the last one
     kept_step  0: the run kept the model that it began from
-    returns   steps after which it went back to its best weights, as its evaluations showed a loss
-    steps     that the run would have done; it ends early where it has gone back too often
-    signal    of the gradient in the last step, where the trainer measures it
+    returns   how often it went back to its best weights, as its evaluations showed a loss
+    done, steps  steps that the run has done and would have done; it ends early where it has gone back too often
     samples   that were drawn
+    date      when it was measured
     """
 
     task: str
@@ -46,25 +58,40 @@ class Cell(Struct, frozen=True, kw_only=True):
     backend: str
     seed: int
     curve: list[tuple[int, float]]
-    gate: list[tuple[int, float]]
-    rewards: list[float]
-    before: list[float]
-    kept: list[float]
-    last: list[float]
+    gate: list[tuple[int, float]] = []
+    problems: int
+    before: int
+    kept: Change
+    last: Change
     kept_step: int
+    returns: int = 0
+    done: int
     steps: int
-    returns: list[int] = []
-    signal: float | None = None
     samples: int = 0
     seconds: float = 0.0
+    date: str
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.task, self.backend, self.seed
+
+    def right(self, state: State) -> int:
+        """How many problems a state gets right."""
+        return self.before + self._change(state).difference
 
     def lift(self, state: State = "kept") -> PairedDifference:
-        after = self.kept if state == "kept" else self.last
-        return paired_difference([[score] for score in self.before], [[score] for score in after])
+        won, lost = self._change(state).won, self._change(state).lost
+        same = self.problems - won - lost
+        return paired_difference([[0.0]] * (won + same) + [[1.0]] * lost, [[1.0]] * won + [[0.0]] * (same + lost))
+
+    def _change(self, state: State) -> Change:
+        if state == "kept":
+            return self.kept
+        return self.last
 
     @property
     def ended_early(self) -> bool:
-        return len(self.rewards) < self.steps
+        return self.done < self.steps
 
 
 def cell_of(
@@ -86,22 +113,38 @@ def cell_of(
         seed=seed,
         curve=[(step, fmean(rewards)) for step, rewards in sorted(right.items())],
         gate=[(row["step"], row[RIGHT]) for row in rows if RIGHT in row],
-        rewards=[row["reward"] for row in rows if "reward" in row],
-        before=right[0],
-        kept=right[kept],
-        last=right[rows[-1]["step"]],
+        problems=len(right[0]),
+        before=round(sum(right[0])),
+        kept=change_between(right[0], right[kept]),
+        last=change_between(right[0], right[rows[-1]["step"]]),
         kept_step=kept,
+        returns=sum(RETURNED in row for row in rows),
+        done=rows[-1]["step"],
         steps=steps,
-        returns=[row["step"] for row in rows if RETURNED in row],
-        signal=rows[-1].get("signal"),
         samples=samples,
         seconds=math.fsum(row.get("seconds", 0.0) for row in rows),
+        date=time.strftime("%Y-%m-%d", time.gmtime()),
     )
 
 
-def cells(folder: Path) -> list[Cell]:
-    """What is done, in order of task, backend and seed."""
-    return [msgspec.json.decode(path.read_bytes(), type=Cell) for path in sorted(folder.glob("*-*-*.json"))]
+def change_between(before: Sequence[float], after: Sequence[float]) -> Change:
+    """What changed between the rewards of two states, 0 or 1 each."""
+    pairs = list(zip(before, after, strict=True))
+    return Change(won=pairs.count((0, 1)), lost=pairs.count((1, 0)))
+
+
+def read_cells(folder: Path, record: Path) -> list[Cell]:
+    """The cells of a record and those of a folder, which take the place of earlier ones; in order of task, trainer and
+    seed."""
+    lines = record.read_bytes().splitlines() if record.is_file() else []
+    lines += [path.read_bytes() for path in folder.glob("*-*-*.json")]
+    latest = {cell.key: cell for cell in (msgspec.json.decode(line, type=Cell) for line in lines)}
+    return [latest[key] for key in sorted(latest)]
+
+
+def write_record(cells: Sequence[Cell], record: Path) -> None:
+    """Writes a line for each cell."""
+    write_rows(record, [msgspec.to_builtins(cell) for cell in cells])
 
 
 def grouped(every: Sequence[Cell]) -> Iterator[list[Cell]]:
@@ -111,29 +154,35 @@ def grouped(every: Sequence[Cell]) -> Iterator[list[Cell]]:
 
 
 def mean_lift(some: Sequence[Cell], state: State = "kept") -> tuple[float, float, float]:
-    """The mean over seeds with its 95 % interval, in points: the error of the problems, which all seeds share, and that
-    of the seeds are added; the latter by Student's t, as there are few."""
-    after = [cell.kept if state == "kept" else cell.last for cell in some]
-    whole = paired_difference(
-        [[score] for score in some[0].before], [list(scores) for scores in zip(*after, strict=True)]
-    )
-    wide = Z95 * whole.standard_error
+    """The mean over seeds with its 95 % interval, in points: the error of the problems and that of the seeds are added;
+    the latter by Student's t, as there are few. All seeds have the same problems, whose error therefore counts in
+    full."""
+    lifts = [cell.lift(state) for cell in some]
+    mean = fmean(lift.difference for lift in lifts)
+    wide = Z95 * fmean(lift.standard_error for lift in lifts)
     if len(some) > 1:
-        spread = variance([cell.lift(state).difference for cell in some]) / len(some)
+        spread = variance([lift.difference for lift in lifts]) / len(some)
         wide = math.hypot(wide, t_critical(len(some) - 1) * math.sqrt(spread))
-    return 100 * whole.difference, 100 * (whole.difference - wide), 100 * (whole.difference + wide)
+    return 100 * mean, 100 * (mean - wide), 100 * (mean + wide)
 
 
-def tabled(folder: Path) -> str:
-    """A table of the seeds that were fixed first; where there are more, one of all seeds of the tasks that have
-    them."""
-    every = cells(folder)
+def tabled(every: Sequence[Cell]) -> str:
+    """A table of the seeds that were fixed first; where there are more, one of all seeds of the tasks that have them;
+    and TRL beside ours, where both have run."""
     tables = [_table([cell for cell in every if cell.seed in SEEDS])]
     if any(cell.seed in ADDED_SEEDS for cell in every):
         tables += [
             f"With seeds {' and '.join(map(str, ADDED_SEEDS))}, which were added later:",
             _table([cell for cell in every if cell.backend == "cpu" and cell.task in ADDED_TO]),
         ]
+    by_key = {cell.key: cell for cell in every}
+    pairs = [
+        (by_key[task, "cpu", seed], cell)
+        for (task, backend, seed), cell in by_key.items()
+        if backend == "trl" and (task, "cpu", seed) in by_key
+    ]
+    if pairs:
+        tables += ["TRL beside ours, from the same start and with as many samples:", _pairs_table(pairs)]
     return "\n\n".join(tables)
 
 
@@ -142,23 +191,35 @@ def _table(every: Sequence[Cell]) -> str:
     and the same of the last states."""
     lines = [
         "| task | stands for | trainer | seeds | start | kept | mean lift, 95 % | each seed (p) | kept step | "
-        "last states | signal | samples |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "last states | samples |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for some in grouped(every):
         first = some[0]
         lift, low, high = mean_lift(some)
-        start, kept = 100 * fmean(first.before), 100 * fmean(fmean(cell.kept) for cell in some)
-        signals = [cell.signal for cell in some if cell.signal is not None]
-        signal = f"{fmean(signals):.2f}" if signals else ""
-        steps = ", ".join(f"{cell.kept_step}{'↩' * len(cell.returns)}" for cell in some)
+        start = 100 * first.before / first.problems
+        kept = 100 * fmean(cell.right("kept") / cell.problems for cell in some)
+        steps = ", ".join(f"{cell.kept_step}{'↩' * cell.returns}" for cell in some)
         drawn_samples = round(fmean(cell.samples for cell in some))
         lines.append(
             f"| {first.task} | {first.kind} | {NAMES[first.backend]} | {len(some)} | {start:.1f} % | {kept:.1f} % | "
             f"{lift:+.1f} [{low:+.1f}, {high:+.1f}] | {_each(some, 'kept')} | {steps} | {_each(some, 'last')} | "
-            f"{signal} | {drawn_samples:,} |"
+            f"{drawn_samples:,} |"
         )
     return "\n".join(lines)
+
+
+def _pairs_table(pairs: Sequence[tuple[Cell, Cell]]) -> str:
+    """A line for each task and seed: what ours kept and what TRL ended with, in percent."""
+    lines = ["| task | seed | start | ns grpo, kept | TRL, last | ns grpo less TRL |", "|---|---|---|---|---|---|"]
+    differences = []
+    for own, other in pairs:
+        start, kept, last = (
+            100 * right / own.problems for right in (own.before, own.right("kept"), other.right("last"))
+        )
+        differences.append(kept - last)
+        lines.append(f"| {own.task} | {own.seed} | {start:.1f} | {kept:.1f} | {last:.1f} | {kept - last:+.1f} |")
+    return "\n".join([*lines, f"| mean | | | | | {fmean(differences):+.1f} |"])
 
 
 def _each(some: Sequence[Cell], state: State) -> str:
@@ -167,9 +228,8 @@ def _each(some: Sequence[Cell], state: State) -> str:
     return ", ".join(f"{100 * lift.difference:+.1f} ({lift.p_value:.1g}){star}" for lift, star in lifts)
 
 
-def judged(folder: Path, tasks: Sequence[str]) -> str:
+def judged(every: Sequence[Cell], tasks: Sequence[str]) -> str:
     """What was run, and on how many tasks ours lifts and harms: of the seeds that were fixed first, then of all."""
-    every = cells(folder)
     fixed = [cell for cell in every if cell.seed in SEEDS]
     by_key = {(some[0].task, some[0].backend): some for some in grouped(fixed)}
     ours = {task: by_key[task, "cpu"] for task in tasks if (task, "cpu") in by_key}
@@ -211,9 +271,8 @@ def _harmed(every: Iterable[Sequence[Cell]], state: State) -> str:
     return ", ".join(f"{cell.task} seed {cell.seed}" for cell in worse) or "none"
 
 
-def drawn(folder: Path) -> str:
+def drawn(every: Sequence[Cell]) -> str:
     """A panel for each task: held-out problems right over steps, a line for each seed, a dot at what it kept."""
-    every = cells(folder)
     tasks = list(dict.fromkeys(cell.task for cell in every))
     steps = max((cell.curve[-1][0] for cell in every), default=1)
     rows = max(1, math.ceil(len(tasks) / ACROSS))
@@ -254,6 +313,6 @@ def _panel(corner: tuple[int, int], task: str, some: Sequence[Cell], steps: int)
             f'<polyline points="{points}" fill="none" stroke="{COLOURS[cell.backend]}" stroke-width="1.5"/>'
         )
         if cell.backend == "cpu":
-            across, down = place(cell.kept_step, fmean(cell.kept)).split(",")
+            across, down = place(cell.kept_step, cell.right("kept") / cell.problems).split(",")
             parts.append(f'<circle cx="{across}" cy="{down}" r="3.5" fill="{COLOURS[cell.backend]}"/>')
     return parts

@@ -19,7 +19,7 @@ from newskills.commands.loading import load_command
 from newskills.commands.table import GROUPS, typed_words
 from newskills.config.fields import Leaf, leaves
 from newskills.config.help import OWN, by_group
-from newskills.config.layers import render
+from newskills.config.layers import render_value
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -164,7 +164,7 @@ def _option_rows(options: Iterable[Leaf], mark: str = "--") -> list[tuple[str, .
         if leaf.required:
             default = "**required**"
         else:
-            default = "" if leaf.default in (None, "", [], (), {}) else f"`{render(leaf.default)}`"
+            default = "" if leaf.default in (None, "", [], (), {}) else f"`{render_value(leaf.default)}`"
         rows.append((_codes(flags), _codes(choices), default, _text(leaf.description)))
     return rows
 

@@ -18,13 +18,13 @@ from bench import __main__ as front
 from bench import answers, endpoint, judges, lines, rows
 from bench.endpoint import Endpoint, fallback
 from bench.measure import BenchError, Line, run
-from bench.reinforce import alone
-from bench.reinforce_plot import Cell, cell_of, drawn, judged, mean_lift, tabled
+from bench.reinforce import PAGE, PICTURE, RECORD, SUMMARY, alone
+from bench.reinforce_plot import Cell, cell_of, drawn, judged, mean_lift, read_cells, tabled, write_record
 from bench.reinforce_tasks import FIXED, TASKS, calculated, split
 from bench.reinforce_turns import scorer_of
 from bench.simulation import Campaign
 
-from newskills.base.paired import mcnemar
+from newskills.base.paired import mcnemar, paired_difference
 from newskills.base.store import write_json
 from newskills.train.loops.samples import Problem
 from newskills.train.verbs import Sampled, SamplingParams
@@ -237,53 +237,82 @@ def cell(backend: str, seed: int, kept: int, last: int, *, task: str = "sums", d
     """A run from 40 right answers to so many."""
     before, after, end = ([float(place < count) for place in range(100)] for count in (40, kept, last))
     right = {0: before, 1: after, done: end}
-    rows = [{"step": step, "reward": 0.2, "eval_correct": 0.5, "signal": 0.25} for step in range(1, done + 1)]
+    rows = [{"step": step, "reward": 0.2, "eval_correct": 0.5} for step in range(1, done + 1)]
     rows[0] |= {"returned": 0} if seed else {}
     return cell_of((task, "arithmetic", backend, seed), rows, right, 1, samples=1280, steps=2)
 
 
-def test_what_runs_keep_becomes_a_table_and_a_picture(tmp_path: Path) -> None:
-    runs = cell("cpu", 0, 60, 30), cell("cpu", 1, 70, 70), cell("trl", 0, 28, 28)
-    for run_cell in runs:
-        write_json(tmp_path / f"sums-{run_cell.backend}-{run_cell.seed}.json", run_cell)
-    shown = tabled(tmp_path).splitlines()
+def test_what_runs_keep_becomes_a_table_and_a_picture() -> None:
+    runs = [cell("cpu", 0, 60, 30), cell("cpu", 1, 70, 70), cell("trl", 0, 28, 28)]
+    shown = tabled(runs).splitlines()
     assert shown[2].startswith("| sums | arithmetic | ns grpo | 2 | 40.0 % | 65.0 % | +25.0 [")
     each = f"+20.0 ({mcnemar(0, 20):.1g}), +30.0 ({mcnemar(0, 30):.1g}) | 1, 1↩ | -10.0 ({mcnemar(10, 0):.1g})"
-    assert f"{each}, +30.0 ({mcnemar(0, 30):.1g}) | 0.25 | 1,280 |" in shown[2]
+    assert f"{each}, +30.0 ({mcnemar(0, 30):.1g}) | 1,280 |" in shown[2]
     assert "| TRL | 1 | 40.0 % | 28.0 % | -12.0 [" in shown[3]
+    assert shown[-2:] == ["| sums | 0 | 40.0 | 60.0 | 28.0 | +32.0 |", "| mean | | | | | +32.0 |"]
     lift, low, high = mean_lift(runs[:2])
     alone = cell("cpu", 0, 65, 65).lift()
     assert lift == 25.0
     assert low < 100 * alone.low < 100 * alone.high < high  # seeds differ, which one run cannot show
     assert low < 0  # two seeds, 10 points apart, are too few to be sure
-    sentence = judged(tmp_path, ["sums", "dates"])
+    sentence = judged(runs, ["sums", "dates"])
     assert "Of 2 tasks, 1 were run (2 runs); mean lift above 0 with 95 %: 0 (none)." in sentence
     assert "Significantly worse: none; last states: sums seed 0. Not run yet: dates." in sentence
     assert "Beside TRL: sums; TRL is significantly worse than the start in: sums seed 0." in sentence
-    write_json(tmp_path / "dates-cpu-0.json", cell("cpu", 0, 80, 80, task="dates"))
-    assert "mean lift above 0 with 95 %: 0 (none)" in judged(tmp_path, ["sums", "dates"])  # of one seed
-    write_json(tmp_path / "dates-cpu-0.json", cell("cpu", 0, 28, 28, task="dates"))
-    assert "Significantly worse: dates seed 0; last" in judged(tmp_path, ["sums", "dates"])
-    assert drawn(tmp_path).count("<polyline") == 4
-    assert drawn(tmp_path).count("<circle") == 3
+    lifted = [*runs, cell("cpu", 0, 80, 80, task="dates")]
+    assert "mean lift above 0 with 95 %: 0 (none)" in judged(lifted, ["sums", "dates"])  # of one seed
+    harmed = [*runs, cell("cpu", 0, 28, 28, task="dates")]
+    assert "Significantly worse: dates seed 0; last" in judged(harmed, ["sums", "dates"])
+    assert drawn(harmed).count("<polyline") == 4
+    assert drawn(harmed).count("<circle") == 3
 
 
-def test_seeds_that_were_added_are_judged_apart(tmp_path: Path) -> None:
+def test_a_cell_counts_the_problems_that_changed() -> None:
+    before, kept, last = [1.0, 1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 1.0]
+    rows = [{"step": 1}, {"step": 2}]
+    run = cell_of(("sums", "arithmetic", "cpu", 0), rows, {0: before, 1: kept, 2: last}, 1, samples=1, steps=2)
+    assert (run.before, run.kept.won, run.kept.lost, run.right("kept")) == (2, 2, 1, 3)
+    assert (run.last.won, run.last.lost, run.right("last")) == (1, 2, 1)
+    paired = paired_difference([[score] for score in before], [[score] for score in kept])
+    assert run.lift() == paired
+
+
+def test_cells_of_a_folder_take_the_place_of_recorded_ones(tmp_path: Path) -> None:
+    record = tmp_path / "cells.jsonl"
+    write_record([cell("cpu", 0, 60, 60), cell("cpu", 1, 70, 70)], record)
+    write_json(tmp_path / "sums-cpu-1.json", cell("cpu", 1, 80, 80))
+    write_json(tmp_path / "dates-trl-0.json", cell("trl", 0, 50, 50, task="dates"))
+    cells = read_cells(tmp_path, record)
+    assert [(*one.key, one.right("kept")) for one in cells] == [
+        ("dates", "trl", 0, 50),
+        ("sums", "cpu", 0, 60),
+        ("sums", "cpu", 1, 80),
+    ]
+    write_record(cells, record)
+    assert read_cells(tmp_path / "none", record) == cells
+
+
+def test_the_pages_show_the_recorded_cells(tmp_path: Path) -> None:
+    cells = read_cells(tmp_path, RECORD)
+    assert tabled(cells) in PAGE.read_text()
+    assert " ".join(judged(cells, FIXED).split()) in " ".join(SUMMARY.read_text().split())
+    assert drawn(cells) == PICTURE.read_text()
+
+
+def test_seeds_that_were_added_are_judged_apart() -> None:
     """What three seeds say stays as it is, beside what all five say."""
-    for seed, right in enumerate((45, 65, 70, 66, 64)):
-        write_json(tmp_path / f"dates-cpu-{seed}.json", cell("cpu", seed, right, right, task="dates"))
-    first, between, added = tabled(tmp_path).split("\n\n")
+    cells = [cell("cpu", seed, right, right, task="dates") for seed, right in enumerate((45, 65, 70, 66, 64))]
+    first, between, added = tabled(cells).split("\n\n")
     assert "| ns grpo | 3 | 40.0 % | 60.0 % | +20.0 [" in first
     assert between == "With seeds 3 and 4, which were added later:"
     assert "| ns grpo | 5 | 40.0 % | 62.0 % | +22.0 [" in added
-    sentence = judged(tmp_path, ["dates"])
+    sentence = judged(cells, ["dates"])
     assert "Of 1 tasks, 1 were run (3 runs); mean lift above 0 with 95 %: 0 (none)." in sentence
     assert "With the seeds added later (dates 3, dates 4): mean lift above 0 with 95 %: 1 (dates)." in sentence
 
 
-def test_runs_that_harm_ended_are_marked(tmp_path: Path) -> None:
-    write_json(tmp_path / "sums-cpu-0.json", cell("cpu", 0, 40, 20, done=1))
-    assert f"({mcnemar(20, 0):.1g})* |" in tabled(tmp_path)
+def test_runs_that_harm_ended_are_marked() -> None:
+    assert f"({mcnemar(20, 0):.1g})* |" in tabled([cell("cpu", 0, 40, 20, done=1)])
 
 
 def test_cells_are_shared_by_processes(tmp_path: Path) -> None:

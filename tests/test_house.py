@@ -335,13 +335,14 @@ FILLERS = {"found", "one", "said", "told", "asked", "given", "known"}
 
 _FUNCTION_WORDS = """
 accented adjusted aligned anything anywhere apart assembled balanced bearable behind bounded carried classified
-completed concluded conclusive constrained contained covered dedented delegated delivered detected different differing
-distinct doubled enclosed exactly exchanged executed falling faulty fenced filtered headed hosted imported leftmost
-linked longer longest loose mixed multiplied muted nearest never newer normal normalised noted numerically other
-outermost outside paired parted primed proportional received reducible refuted reliable renotated renumbered satisfied
-shorter sniffed soft sparse spelled staging steep stripped styled symbolically tagged then thinned tidied titled
-touched turned twice undecorated undone undressed unescaped unjudged unmarked unmerged unquoted unreachable usable
-usual yes zipped
+completed concluded conclusive constrained contained converted covered decrypted dedented delegated delivered detected
+different differing distinct doubled embedded enclosed every exactly exchanged executed expanded exported falling
+faulty fenced filtered headed hosted imported leftmost lettered linked longer longest loose mixed multiplied muted
+nearest never newer normal normalised noted numerically other outermost outside paired parted pinned primed
+proportional received reducible refuted released reliable renamed renotated renumbered satisfied served settled shaped
+shorter sniffed soft sparse spelled spoken staging steep stripped styled symbolically tagged then thinned tidied
+titled touched turned twice undecorated undone undressed unescaped unjudged unmarked unmerged unpacked unquoted
+unreachable usable usual yes zipped
 """
 FILLER_FUNCTIONS = frozenset(_FUNCTION_WORDS.split())
 """A function is called by what it does or returns."""

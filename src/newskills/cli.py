@@ -16,7 +16,7 @@ def main(argv: list[str] | None = None) -> int:
     collect_less_often()
     _open_closed_streams()
     try:
-        code = _run(list(sys.argv[1:] if argv is None else argv))
+        code = _run_words(list(sys.argv[1:] if argv is None else argv))
         print(end="", flush=True)  # what is left fails here, if at all, not when Python ends
         return code
     except KeyboardInterrupt:
@@ -66,7 +66,7 @@ def _forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(words: list[str]) -> int:
+def _run_words(words: list[str]) -> int:
     if not words or words[0] in ("--help", "-h", "help"):
         sys.stdout.write(help_page())
         return 0

@@ -11,10 +11,10 @@ import pytest
 from newskills.agents.definition import (
     SETTINGS,
     agents_folder,
-    filled,
+    fill_placeholders,
     find_definition,
-    library,
-    places,
+    library_files,
+    placeholder_values,
     read_definition,
 )
 from newskills.base.errors import ConfigError
@@ -36,7 +36,7 @@ def write(folder: Path, text: str) -> Path:
 
 def test_a_file_is_read_with_its_name_and_texts_for_numbers(tmp_path: Path) -> None:
     definition = read_definition(write(tmp_path, GOOD))
-    assert (definition.name, definition.shown) == ("mine", "mine")
+    assert (definition.name, definition.display_name) == ("mine", "mine")
     assert definition.variables == {"BASE": "{url}/v1", "RETRIES": "3", "QUIET": "true"}
     assert definition.exit_codes == {"53": "steps"}
     assert definition.limits.seconds == 7200
@@ -78,7 +78,10 @@ def test_a_file_that_is_not_there_or_is_a_list_is_refused(tmp_path: Path) -> Non
 
 def test_values_are_put_in_once() -> None:
     values = {"task": "say {model} and {url}", "model": "m"}
-    assert filled(["{task}", {"{model}": "{unknown}"}], values) == ["say {model} and {url}", {"m": "{unknown}"}]
+    assert fill_placeholders(["{task}", {"{model}": "{unknown}"}], values) == [
+        "say {model} and {url}",
+        {"m": "{unknown}"},
+    ]
 
 
 def test_the_page_adds_an_agent_in_thirty_lines(tmp_path: Path) -> None:
@@ -88,15 +91,15 @@ def test_the_page_adds_an_agent_in_thirty_lines(tmp_path: Path) -> None:
     assert read_definition(write(tmp_path, text)).title == "Continue"
 
 
-@pytest.mark.parametrize("name", library())
+@pytest.mark.parametrize("name", library_files())
 def test_those_that_come_along_are_sound_and_short(name: str) -> None:
-    definition = read_definition(library()[name])
-    lines = [line for line in library()[name].read_text().splitlines() if not line.startswith("#")]
+    definition = read_definition(library_files()[name])
+    lines = [line for line in library_files()[name].read_text().splitlines() if not line.startswith("#")]
     assert definition.title
     assert definition.site.startswith("https://")
     assert definition.log
     assert len(lines) <= 40
-    whole = filled(list(definition.command), {**places(), **dict.fromkeys(SETTINGS, "x")})
+    whole = fill_placeholders(list(definition.command), {**placeholder_values(), **dict.fromkeys(SETTINGS, "x")})
     assert not any("{program}" in word or "{arch}" in word for word in whole)
 
 

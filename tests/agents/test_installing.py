@@ -87,6 +87,23 @@ def test_what_is_missing_is_said(mirror: Path, tmp_path: Path) -> None:
         install_agent(gone, folder)
 
 
+def test_one_that_cannot_be_installed_keeps_no_other_back(mirror: Path, tmp_path: Path) -> None:
+    for name, python in (("a", "'3.1'"), ("b", PYTHON), ("c", "'3.2'")):
+        install = f"install: {{pip: tiny-agent, version: 1.0, python: {python}}}\n"
+        (tmp_path / f"{name}.yaml").write_text(f"{install}{REST}")
+    base = f"ns agents install --mirror={mirror} --folder=agents --offline"
+    done = ns(f"{base} ./a.yaml ./b.yaml ./c.yaml", cwd=tmp_path, timeout=300)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "b 1.0 is in" in done.stdout + done.stderr
+    said = " ".join(done.stderr.split())
+    assert "a needs Python 3.1, which is not on this machine" in said
+    assert "c needs Python 3.2, which is not on this machine" in said
+    assert (tmp_path / "agents/b/1.0" / RECORD).exists()
+    assert not (tmp_path / "agents/a/1.0" / RECORD).exists()
+    only = ns(f"{base} ./a.yaml", cwd=tmp_path, timeout=300)
+    assert (only.returncode, "install python3.1" in " ".join(only.stderr.split())) == (2, True)
+
+
 def test_a_python_of_no_system_comes_along(tmp_path: Path) -> None:
     agent = definition(tmp_path, f"pip: tiny-agent, version: 1.0, python: {PYTHON}")
     place = place_of(agent, tmp_path)

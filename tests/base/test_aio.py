@@ -5,7 +5,7 @@ import asyncio
 
 import pytest
 
-from newskills.base.aio import Gate, await_guarded, backoff, run
+from newskills.base.aio import Gate, await_guarded, backoff_seconds, run
 from newskills.base.errors import RateLimitError
 from newskills.base.records import Failure
 
@@ -44,7 +44,11 @@ def test_guarded_attributes_exceptions_and_passes_cancellation() -> None:
 
 def test_backoff_grows_to_its_cap() -> None:
     for attempt in range(1, 80):
-        assert 0.5 * min(60, 0.5 * 2 ** (attempt - 1)) <= backoff(attempt) <= min(60, 0.5 * 2 ** (attempt - 1))
+        assert (
+            0.5 * min(60, 0.5 * 2 ** (attempt - 1))
+            <= backoff_seconds(attempt)
+            <= min(60, 0.5 * 2 ** (attempt - 1))
+        )
 
 
 async def worker(gate: Gate, seen: list[int], turns: int) -> None:

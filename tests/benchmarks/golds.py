@@ -13,7 +13,7 @@ from tests.graders.plain import plain_grader
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row, Score
-from newskills.graders import executes
+from newskills.graders import is_executing
 from newskills.graders.gold import gold_reply
 from newskills.graders.multichoice import count_choices
 from newskills.prompts.prompt_sets import USUAL_SET, load_prompt_set
@@ -129,7 +129,7 @@ def _texts(content: object) -> list[str]:
 
 def can_grade(benchmark: Benchmark) -> bool:
     """Whether replies are known for its grader, and it needs neither a sandbox nor a judge."""
-    return benchmark.grader in WRONG and not executes(
+    return benchmark.grader in WRONG and not is_executing(
         plain_grader(benchmark.grader, dict(benchmark.grader_config))
     )
 
@@ -137,7 +137,7 @@ def can_grade(benchmark: Benchmark) -> bool:
 def scores(benchmark: Benchmark, rows: Iterable[Row], *, right: bool) -> dict[str, Score]:
     """id → verdict on the right, or the wrong, reply to each row."""
     grader = plain_grader(benchmark.grader, dict(benchmark.grader_config))
-    assert not executes(grader)
+    assert not is_executing(grader)
     wrong = WRONG.get(f"{benchmark.grader}, {benchmark.grader_config.get('extract')}", WRONG[benchmark.grader])
     found = {}
     for row in rows:

@@ -17,12 +17,12 @@ from tests.environments.images import ENGINE, own_containers
 from tests.environments.shell_model import ShellModel, serving
 from tests.launch.needs import lacking
 
-from newskills.agents.definition import library, read_definition
+from newskills.agents.definition import library_files, read_definition
 from newskills.agents.installing import find_installed
 from newskills_sandbox.probes import run_probes, strongest_level
 
 FOLDER = os.environ.get("NEWSKILLS_AGENT_PROGRAMS", "")
-NAMES = sorted(library())
+NAMES = sorted(library_files())
 BENCHMARK = """
 from newskills.benchmarks.agent_tasks import task_set
 
@@ -96,7 +96,7 @@ def evaluated(
 ) -> list[dict[str, Any]]:
     line = (
         f"ns eval --benchmarks=./three.py ++agent={agent} --server_type=vllm --server_address={url} --model=fake "
-        f"--output_dir=results ++environment.engine={engine} ++agent_config.time_limit=120"
+        f"--output_dir=results ++environment.engine={engine} ++agent_config.time_limit=400"
     )
     done = ns(line, *more, cwd=folder, env=env, timeout=900)
     assert done.returncode == code, done.stdout + done.stderr
@@ -106,7 +106,7 @@ def evaluated(
 @pytest.fixture(params=NAMES)
 def agent(request: pytest.FixtureRequest) -> str:
     name: str = request.param
-    definition = read_definition(library()[name])
+    definition = read_definition(library_files()[name])
     if not FOLDER or find_installed(definition, Path(FOLDER)) is None:
         pytest.skip(f"{name} is not here: set NEWSKILLS_AGENT_PROGRAMS to a folder and install it there")
     return name
@@ -128,7 +128,7 @@ def _solves(agent: str, task: str, image: str, engine: str, folder: Path) -> Non
     with serving(ShellModel(*TURNS[task], edits=EDITS[task])) as model:
         (record,) = evaluated(folder, env, agent, model.url, *more, engine=engine)
     assert (record["outcome"], record["exit_status"]) == ("correct", "submitted"), record
-    definition = read_definition(library()[agent])
+    definition = read_definition(library_files()[agent])
     assert record["agent"] == f"{agent}@{definition.install.version}"
     assert record["num_generated_tokens"] > 0
     roles = [message["role"] for message in record["conversation"]]

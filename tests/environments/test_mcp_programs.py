@@ -24,7 +24,7 @@ from tests.environments.tasks import texts_of
 from tests.environments.terminal import write
 from tests.environments.test_terminal_bench import MINE, prepared
 
-from newskills.agents.definition import library, read_definition
+from newskills.agents.definition import library_files, read_definition
 from newskills.agents.installing import find_installed
 
 FOLDER = os.environ.get("NEWSKILLS_AGENT_PROGRAMS", "")
@@ -132,7 +132,7 @@ def tasks(folder: Path, image: str) -> Path:
 @pytest.mark.parametrize("agent", NAMES)
 def test_a_program_lists_and_calls_the_tools_of_a_task(agent: str, agent_image: str, tmp_path: Path) -> None:
     pytest.importorskip("mcp", reason="no mcp here: pip install 'newskills[tools]'")
-    if not FOLDER or find_installed(read_definition(library()[agent]), Path(FOLDER)) is None:
+    if not FOLDER or find_installed(read_definition(library_files()[agent]), Path(FOLDER)) is None:
         pytest.skip(f"{agent} is not here: set NEWSKILLS_AGENT_PROGRAMS to a folder and install it there")
     (tmp_path / "mine.py").write_text(MINE.format(folder=str(tasks(tmp_path / "tasks", agent_image))))
     prepared(tmp_path, "./mine.py")

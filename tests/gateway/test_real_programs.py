@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.gateway.scripted import ScriptedModel, call, running
 
-from newskills.agents.definition import filled, library, places, read_definition
+from newskills.agents.definition import fill_placeholders, library_files, placeholder_values, read_definition
 from newskills.agents.installing import find_installed, place_of
 from newskills.base.records import Reply, Request, Usage
 from newskills.gateway.recording import LogRecorder, read_log
@@ -52,10 +52,12 @@ class ShellModel(ScriptedModel):
 
 def program_of(name: str) -> str:
     """The program in the folder; the test is skipped where it is not there."""
-    definition = read_definition(library()[name])
+    definition = read_definition(library_files()[name])
     if not PROGRAMS or find_installed(definition, Path(PROGRAMS)) is None:
         pytest.skip(f"{name} is not here: set NEWSKILLS_AGENT_PROGRAMS to a folder and install it there")
-    path: str = filled(definition.command[0], {**places(), "program": str(place_of(definition, Path(PROGRAMS)))})
+    path: str = fill_placeholders(
+        definition.command[0], {**placeholder_values(), "program": str(place_of(definition, Path(PROGRAMS)))}
+    )
     return path
 
 

@@ -16,7 +16,7 @@ from newskills.base.store import write_rows
 from newskills.gateway.recording import LOG, LogRecorder, read_log
 from newskills.gateway.segments import conversation_rows, token_segments
 from newskills.gateway.tasks import GatewayTask
-from newskills.view.samples import SampleFilter, select
+from newskills.view.samples import SampleFilter, iter_samples
 
 KEY = "sk-very-secret"
 TOOLS = [{"type": "function", "function": {"name": "ls", "parameters": {"type": "object", "properties": {}}}}]
@@ -112,7 +112,7 @@ def test_records_are_samples_that_can_be_looked_at(tmp_path: Path) -> None:
     write_rows(tmp_path / "output.jsonl", conversation_rows(recorder.log.snapshot()))
     recorder.close()
     notes: list[str] = []
-    samples = list(select(tmp_path, SampleFilter(search="where is it"), notes))
+    samples = list(iter_samples(tmp_path, SampleFilter(search="where is it"), notes))
     assert len(samples) == 1
     assert "a done" in str(samples[0])
 

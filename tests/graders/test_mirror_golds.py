@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from newskills.graders.math import equal
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.math.grader import MathGrader
 from newskills_math.normalise import comparison_key, tidy_answer
 from newskills_math.spellings import answer_spellings
@@ -55,7 +55,7 @@ def golds() -> dict[str, list[str]]:
 
 def gold_of(value: object, field: str) -> str | None:
     if field == "solution":
-        return extract(str(value), ExtractionPolicy()).answer
+        return extract_by_policy(str(value), ExtractionPolicy()).answer
     text = str(value[0] if isinstance(value, list) else value)
     text = text.removeprefix("['").removesuffix("']").replace("\\\\", "\\")
     return text.split("####")[-1].strip() or None

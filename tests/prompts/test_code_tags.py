@@ -63,7 +63,7 @@ def test_look_up() -> None:
 )
 def test_the_block_that_a_text_ends_with(name: str, lead: str, text: str, closed: str, code: str | None) -> None:
     tags = code_tags(name)
-    assert tags.closed(text, lead) == closed
+    assert tags.close_block(text, lead) == closed
     assert tags.last_block(closed, lead) == code
 
 

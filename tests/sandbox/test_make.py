@@ -9,7 +9,7 @@ from newskills.base.errors import ConfigError
 from newskills.sandbox.client import HttpSandbox
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.host import LocalSandbox
-from newskills.sandbox.make import make_sandbox, port_of, settled
+from newskills.sandbox.make import make_sandbox, port_of, with_environ_settings
 from newskills_sandbox.replay import ReplayingSandbox
 
 
@@ -48,11 +48,11 @@ def test_restoring_can_be_switched_off(value: str, restores: bool) -> None:
 
 def test_the_session_timeout_of_the_environment() -> None:
     environ = {"NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT": "90"}
-    assert settled(SandboxConfig(), environ).session_timeout == 90
-    assert settled(SandboxConfig(session_timeout=5), environ).session_timeout == 5
+    assert with_environ_settings(SandboxConfig(), environ).session_timeout == 90
+    assert with_environ_settings(SandboxConfig(session_timeout=5), environ).session_timeout == 5
     for wrong in ("soon", "-1", "nan", "inf"):
         with pytest.raises(ConfigError, match="NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT"):
-            settled(SandboxConfig(), {"NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT": wrong})
+            with_environ_settings(SandboxConfig(), {"NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT": wrong})
 
 
 @pytest.mark.parametrize("wrong", ["x", "0", "65536", "-1", "6000.0", "9" * 5000, "٦٠٠٠"])

@@ -294,8 +294,8 @@ def test_without_the_package() -> None:
     program = (
         "import sys; sys.modules['mcp'] = None\n"
         "from newskills.base.errors import ConfigError\n"
-        "from newskills.tools.mcp_link import sdk\n"
-        "try:\n    sdk()\nexcept ConfigError as error:\n    print(error)\n"
+        "from newskills.tools.mcp_link import import_mcp\n"
+        "try:\n    import_mcp()\nexcept ConfigError as error:\n    print(error)\n"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert "pip install 'newskills[tools]'" in said

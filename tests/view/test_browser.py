@@ -24,7 +24,7 @@ from tests.view.browser import Browser, chromium
 from tests.view.load_tests import write_load_test
 from tests.view.results import HOSTILE, benchmark, mixed, record, rich_records, shares, write_lines
 
-from newskills.view.export import ExportedPage, export
+from newskills.view.export import ExportedPage, export_viewer
 from newskills.view.server import ViewOptions, serve_viewer
 
 pytestmark = pytest.mark.slow
@@ -93,7 +93,7 @@ def sums_of_a_step() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def written(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> ExportedPage:
-    return export([folder], tmp_path_factory.mktemp("exported") / "page", 1000)
+    return export_viewer([folder], tmp_path_factory.mktemp("exported") / "page", 1000)
 
 
 @pytest.fixture
@@ -428,7 +428,7 @@ def test_sound_is_played(browser: Browser, shown: Callable[..., str], tmp_path: 
     rows = [record(0, messages=asked), record(1, audio_path=str(sound))]
     benchmark(tmp_path / "results" / "base", "heard", [rows])
     address = (
-        export([tmp_path / "results"], tmp_path / "page", 10).page.as_uri()
+        export_viewer([tmp_path / "results"], tmp_path / "page", 10).page.as_uri()
         if exported
         else shown(tmp_path / "results")
     )

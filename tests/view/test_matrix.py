@@ -15,7 +15,7 @@ from tests.view.results import benchmark, mixed, record, write_lines
 from tests.view.test_viewer import Client
 
 from newskills.base.paired import paired_difference, paired_test
-from newskills.view.comparison.paired_runs import CompareOptions, compare
+from newskills.view.comparison.paired_runs import CompareOptions, compare_run_folders
 from newskills.view.discovery import BenchmarkFiles, Run, discover_all
 from newskills.view.folders import Folders
 from newskills.view.library import Library
@@ -102,7 +102,7 @@ def test_differences_are_those_of_compare(tmp_path: Path, library: Callable[[Pat
     page = differences_to(library(root), baseline, [other, "other", baseline])
     assert not page["pending"]
     assert page["runs"][baseline] == {}
-    expected = compare([root / baseline, root / other], CompareOptions())
+    expected = compare_run_folders([root / baseline, root / other], CompareOptions())
     found = page["runs"][other]
     assert {item.benchmark for item in expected.benchmarks} == set(found)
     for item in expected.benchmarks:

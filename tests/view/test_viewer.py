@@ -23,8 +23,8 @@ from tests.view.results import PIXEL, benchmark, mixed, record, rich_records, sh
 
 from newskills.base.errors import DataError, ServerStartError
 from newskills.view.assets import LIBRARIES, SCRIPTS, read_asset
-from newskills.view.comparison.paired_runs import compare
-from newskills.view.samples import SampleFilter, select
+from newskills.view.comparison.paired_runs import compare_run_folders
+from newskills.view.samples import SampleFilter, iter_samples
 from newskills.view.server import ViewOptions, serve_viewer
 
 Reply = tuple[int, bytes, dict[str, str]]
@@ -246,7 +246,7 @@ def test_stories_are_those_of_the_terminal_however_many_flips_there_are(
     for run in ("base", "tuned"):
         patiently(client, "benchmark", run=run, benchmark="sums")
     page = client.get("comparison", first="base", second="tuned", benchmark="sums")
-    compared = compare([tmp_path / "base", tmp_path / "tuned"]).benchmarks[0]
+    compared = compare_run_folders([tmp_path / "base", tmp_path / "tuned"]).benchmarks[0]
     assert {f"gained: {one['name']}": one["flips"] for one in page["stories"]} == compared.stories
     assert compared.stories["gained: format or extraction"] == count
     assert compared.stories["gained: tool failed"] == 2
@@ -273,7 +273,7 @@ def test_pages_and_terminal_count_the_same_problems_of_several_seeds(
     for run in ("base", "tuned"):
         patiently(client, "benchmark", run=run, benchmark="sums")
     page = client.get("comparison", first="base", second="tuned", benchmark="sums")
-    compared = compare([tmp_path / "base", tmp_path / "tuned"]).benchmarks[0]
+    compared = compare_run_folders([tmp_path / "base", tmp_path / "tuned"]).benchmarks[0]
     assert (page["gains"], page["losses"]) == (compared.gained, compared.lost)
     assert page["change"] == compared.change == "share"
     assert page["words"] == {"gain": "right more often", "loss": "right less often"}
@@ -297,7 +297,7 @@ def test_scores_between_right_and_wrong_are_compared_as_the_terminal_does(
     for run in ("base", "tuned"):
         patiently(client, "benchmark", run=run, benchmark="graphwalks")
     page = client.get("comparison", first="base", second="tuned", benchmark="graphwalks")
-    compared = compare([tmp_path / "base", tmp_path / "tuned"]).benchmarks[0]
+    compared = compare_run_folders([tmp_path / "base", tmp_path / "tuned"]).benchmarks[0]
     assert page["score"] == compared.score == "f1"
     assert page["difference"]["value"] == pytest.approx(compared.difference) == pytest.approx(9.375 * 38 / 40)
     assert (page["gains"], page["losses"], page["same"]) == (38, 0, 2)
@@ -555,7 +555,9 @@ def test_a_filter_chooses_the_samples_that_the_terminal_shows(
         at = {"run": "base", "benchmark": benchmark_name}
         patiently(client, "benchmark", **at)
         wanted = SampleFilter(benchmarks=(benchmark_name,), where=text)
-        expected = {(sample.seed or 0, sample.record["id"]) for sample in select(folder / "base", wanted, [])}
+        expected = {
+            (sample.seed or 0, sample.record["id"]) for sample in iter_samples(folder / "base", wanted, [])
+        }
         rows = fitting(client, text, **at)
         ids = {(file, client.get("sample", file=file, number=number, **at)["id"]) for file, number in sorted(rows)}
         assert ids == expected

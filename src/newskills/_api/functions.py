@@ -31,7 +31,7 @@ class Function(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def annotation(self) -> str:
-        """The type of the result where the work is done here, which is what a checker should hold a script to.
+        """Return the type of the result where the work is done here, which is what a checker should hold a script to.
 
         A cluster gives an experiment instead, and a dry run None. Overloads would say so, but for one wrong argument of
         seventy they report no more than that no overload fits (decisions/0037).

@@ -104,7 +104,7 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     name: str = ""
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """Return its name for people."""
         return self.title or self.name
 
@@ -138,15 +138,15 @@ PLACES = {
 """Placeholders whose values are the same for all tasks."""
 
 
-def architecture() -> str:
+def npm_architecture() -> str:
     """Return what npm calls this machine's processor."""
     machine = platform.machine().lower()
     return _ARCHITECTURES.get(machine, machine)
 
 
-def places() -> dict[str, str]:
+def placeholder_values() -> dict[str, str]:
     """Return the values of the placeholders that are the same for all tasks."""
-    arch = architecture()
+    arch = npm_architecture()
     return {
         "program": PROGRAM,
         "node": f"{PROGRAM}/node_modules/node-linux-{arch}/bin/node",
@@ -157,30 +157,30 @@ def places() -> dict[str, str]:
     }
 
 
-def filled(value: Any, values: Mapping[str, str]) -> Any:
+def fill_placeholders(value: Any, values: Mapping[str, str]) -> Any:
     """Return texts, lists and settings with the placeholders that `values` has.
 
-    >>> filled({"a": ["{model}!", 1]}, {"model": "m"})
+    >>> fill_placeholders({"a": ["{model}!", 1]}, {"model": "m"})
     {'a': ['m!', 1]}
     """
     if isinstance(value, str):
         return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
     if isinstance(value, list | tuple):
-        return [filled(item, values) for item in value]
+        return [fill_placeholders(item, values) for item in value]
     if isinstance(value, dict):
-        return {filled(key, values): filled(item, values) for key, item in value.items()}
+        return {fill_placeholders(key, values): fill_placeholders(item, values) for key, item in value.items()}
     return value
 
 
 @cache
-def library() -> dict[str, Path]:
+def library_files() -> dict[str, Path]:
     """Return name → file of every agent that comes with newskills."""
     return {path.stem: path for path in sorted(LIBRARY.glob("*.yaml"))}
 
 
 def library_file(name: str) -> Path | None:
     """Return the file of `name`, in whichever spelling; None where there is none."""
-    return next((path for other, path in library().items() if fold(other) == fold(name)), None)
+    return next((path for other, path in library_files().items() if fold(other) == fold(name)), None)
 
 
 def is_file_name(name: str) -> bool:
@@ -217,11 +217,11 @@ def read_definition(path: Path) -> AgentDefinition:
         if isinstance(row.get(key), dict):
             row[key] = read_config(kind, row[key], f"{path}: {key}")
     definition = read_config(AgentDefinition, {**row, "name": path.stem}, str(path))
-    _check(definition, str(path))
+    _check_definition(definition, str(path))
     return definition
 
 
-def _check(definition: AgentDefinition, where: str) -> None:
+def _check_definition(definition: AgentDefinition, where: str) -> None:
     """Raise ConfigError for a file that cannot work."""
     install = definition.install
     sources = [name for name in ("npm", "pip", "folder") if getattr(install, name)]
@@ -238,18 +238,18 @@ def _check(definition: AgentDefinition, where: str) -> None:
         if not code.isdigit() or int(code) > 255:
             raise ConfigError(f"{where}: exit_codes has '{code}', which is not an exit code (0 to 255).")
     allowed = {**SETTINGS, **PLACES}
-    for place, text in _texts(definition):
+    for place, text in _placeholder_texts(definition):
         for name in _PLACEHOLDER.findall(text):
             if name not in allowed:
                 raise ConfigError(f"{where}: {place} has the placeholder {{{name}}}{suggest(name, allowed)}")
     words = " ".join(definition.command)
     if "{task}" not in words and "{task_file}" not in words:
         raise ConfigError(f"{where}: command has neither {{task}} nor {{task_file}}.")
-    if not any("{url}" in text for _, text in _texts(definition)):
+    if not any("{url}" in text for _, text in _placeholder_texts(definition)):
         raise ConfigError(f"{where}: nothing has {{url}}, so the program cannot ask the run's model.")
 
 
-def _texts(definition: AgentDefinition) -> Iterator[tuple[str, str]]:
+def _placeholder_texts(definition: AgentDefinition) -> Iterator[tuple[str, str]]:
     """Yield (where it stands, text) of all that may hold placeholders."""
     for word in definition.command:
         yield "command", word

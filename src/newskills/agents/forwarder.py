@@ -28,12 +28,12 @@ def compiled_forwarder(environ: Mapping[str, str] = os.environ) -> Path | None:
     if place.is_file():
         return place
     for compiler in COMPILERS:
-        if shutil.which(compiler, path=environ.get("PATH")) and _compiled(compiler, place, environ):
+        if shutil.which(compiler, path=environ.get("PATH")) and _compile_forwarder(compiler, place, environ):
             return place
     return None
 
 
-def _compiled(compiler: str, place: Path, environ: Mapping[str, str]) -> bool:
+def _compile_forwarder(compiler: str, place: Path, environ: Mapping[str, str]) -> bool:
     """Compile to `place` in one step, so that a second process never sees half of it."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from newskills.agents.definition import PROGRAM, AgentDefinition, filled, places
+from newskills.agents.definition import PROGRAM, AgentDefinition, fill_placeholders, placeholder_values
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import hold_lock
@@ -95,7 +95,9 @@ def install_agent(
         return installed
     place = place_of(definition, folder)
     if definition.install.folder:
-        raise ConfigError(f"{definition.shown}: the folder {place} is not there, which install.folder names.")
+        raise ConfigError(
+            f"{definition.display_name}: the folder {place} is not there, which install.folder names."
+        )
     if offline and mirror is None:
         raise ConfigError("Without the network packages come from a mirror.", hint="Name it: --mirror=FOLDER")
     with hold_lock(folder / f".{definition.name}.lock", f"The installation of {definition.name} in {folder}"):
@@ -103,11 +105,11 @@ def install_agent(
             return installed
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        say(f"Installing {definition.shown} {definition.install.version} in {place}.")
+        say(f"Installing {definition.display_name} {definition.install.version} in {place}.")
         if definition.install.npm:
-            _npm(definition, place, mirror, offline, environ)
+            _install_npm(definition, place, mirror, offline, environ)
         else:
-            _pip(definition, place, mirror, offline, environ)
+            _install_pip(definition, place, mirror, offline, environ)
         size = sum(file.lstat().st_size for file in place.rglob("*") if file.is_file())
         installed = InstalledAgent(
             name=definition.name,
@@ -119,27 +121,33 @@ def install_agent(
     return installed
 
 
-def _npm(
+def _install_npm(
     definition: AgentDefinition, place: Path, mirror: Path | None, offline: bool, environ: Mapping[str, str]
 ) -> None:
     """Install packages of npm. Raises ConfigError."""
     install = definition.install
-    packages = [f"{install.npm}@{install.version}", *(filled(name, places()) for name in install.more)]
+    packages = [
+        f"{install.npm}@{install.version}",
+        *fill_placeholders(install.more, placeholder_values()),
+    ]
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--no-save", f"--prefix={place}"]
     if mirror is not None:
         options += [f"--cache={mirror / 'npm'}", "--offline" if offline else "--prefer-offline"]
     (place / "package.json").write_text("{}\n")
-    _run(
+    _run_step(
         ["npm", "install", *options, *packages], place, environ, hint="npm comes with Node.js: apt-get install npm"
     )
 
 
-def _pip(
+def _install_pip(
     definition: AgentDefinition, place: Path, mirror: Path | None, offline: bool, environ: Mapping[str, str]
 ) -> None:
     """Install packages of PyPI into an environment of their own. Raises ConfigError."""
     install = definition.install
-    packages = [f"{install.pip}=={install.version}", *(filled(name, places()) for name in install.more)]
+    packages = [
+        f"{install.pip}=={install.version}",
+        *fill_placeholders(install.more, placeholder_values()),
+    ]
     _make_venv(definition, place, offline, environ)
     python = str(place / "venv/bin/python")
     options = ["--disable-pip-version-check", "--quiet"]
@@ -147,9 +155,9 @@ def _pip(
         wheels = str(mirror / "pip")
         if not offline:
             download = [python, "-m", "pip", "download", *options, f"--dest={wheels}", *packages]
-            _run(download, place, environ)
+            _run_step(download, place, environ)
         options += ["--no-index", f"--find-links={wheels}"]
-    _run([python, "-m", "pip", "install", *options, *packages], place, environ)
+    _run_step([python, "-m", "pip", "install", *options, *packages], place, environ)
     subprocess.run([python, "-m", "compileall", "-q", str(place / "venv/lib")], check=False, capture_output=True)
 
 
@@ -165,10 +173,10 @@ def _make_venv(definition: AgentDefinition, place: Path, offline: bool, environ:
     for program in (f"python{version}", sys.executable):
         python = shutil.which(program, path=environ.get("PATH"))
         if python and _version_of(python) == version:
-            _run([python, "-m", "venv", str(place / "venv")], place, environ)
+            _run_step([python, "-m", "venv", str(place / "venv")], place, environ)
             return
     raise ConfigError(
-        f"{definition.shown} needs Python {version}, which is not on this machine.",
+        f"{definition.display_name} needs Python {version}, which is not on this machine.",
         hint=f"pip install uv, which brings one; or install python{version}.",
     )
 
@@ -181,7 +189,7 @@ def _version_of(python: str) -> str:
     return ""
 
 
-def _run(words: Sequence[str], place: Path, environ: Mapping[str, str], hint: str = "") -> None:
+def _run_step(words: Sequence[str], place: Path, environ: Mapping[str, str], hint: str = "") -> None:
     """Run a step of an installation. Raises ConfigError with what it said last."""
     if shutil.which(words[0], path=environ.get("PATH")) is None:
         raise ConfigError(f"{words[0]} is not on this machine.", hint=hint)

@@ -41,12 +41,12 @@ def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     else:
         busy = True
     if not busy:
-        return _run(main)
+        return _run_in_new_loop(main)
     with ThreadPoolExecutor(1, "newskills-loop") as thread:
-        return thread.submit(_run, main).result()
+        return thread.submit(_run_in_new_loop, main).result()
 
 
-def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def _run_in_new_loop(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(main())
 
@@ -59,7 +59,7 @@ async def await_guarded(work: Awaitable[T]) -> T | Failure:
         return boundary(error)
 
 
-def backoff(attempt: int, *, base: float = 0.5, cap: float = 60.0) -> float:
+def backoff_seconds(attempt: int, *, base: float = 0.5, cap: float = 60.0) -> float:
     """Return the seconds to wait before try `attempt` (1 = first retry): doubles up to `cap`, with jitter of a
     half.
 

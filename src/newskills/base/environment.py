@@ -71,7 +71,7 @@ class TaskService(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_mb: int = 0
     shared_memory: str = ""
 
-    def located(self, folder: Path) -> TaskService:
+    def with_folder(self, folder: Path) -> TaskService:
         """Return the service with its files and its build in `folder`, which their names begin from."""
         build = self.build
         if build is not None:
@@ -90,9 +90,9 @@ class ServiceGroup(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def main_service(self) -> TaskService:
         return next(service for service in self.services if service.name == self.main)
 
-    def located(self, folder: Path) -> ServiceGroup:
+    def with_folder(self, folder: Path) -> ServiceGroup:
         """Return the group with the files of its services in `folder`."""
-        return structs.replace(self, services=[service.located(folder) for service in self.services])
+        return structs.replace(self, services=[service.with_folder(folder) for service in self.services])
 
 
 class GroupNetwork(Struct, frozen=True, kw_only=True):

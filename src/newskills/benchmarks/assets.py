@@ -30,11 +30,11 @@ class AssetFolder:
         """Files that were stored."""
         return len(self._written)
 
-    def there(self) -> int:
+    def count_files(self) -> int:
         """Count the stored files."""
         return sum(path.is_file() and path.suffix != ".tmp" for path in self._root.rglob("*"))
 
-    def stored(self, row: Row, where: str) -> Row:
+    def store_assets(self, row: Row, where: str) -> Row:
         """Store each `Asset` of `row`, however deep in it, and replace it by its path beside the rows."""
         stored_values = {key: self._value(value, where) for key, value in row.items() if _holds_assets(value)}
         if stored_values:

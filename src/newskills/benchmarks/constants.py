@@ -112,8 +112,10 @@ def load_group(folder: Path, name: str, constants: Constants) -> Group:
 
 
 def _member_changes(constants: Constants, file: Path) -> Row:
-    judge = changed_judge(constants, file)
-    return {**changed_fields(constants, file), **({"judge": judge} if judge is not None else {})}
+    judge, changes = changed_judge(constants, file), changed_fields(constants, file)
+    if judge is not None:
+        changes["judge"] = judge
+    return changes
 
 
 def _score_with_renamed_members(score: GroupScore, keys: Mapping[str, str]) -> GroupScore:
@@ -124,12 +126,16 @@ def _score_with_renamed_members(score: GroupScore, keys: Mapping[str, str]) -> G
 def _compute_score(module: str, folder: Path) -> GroupScore:
     """Load `compute_score` of a module, of a file, or of the file beside the constants that has the module's last
     name."""
-    beside = folder / f"{module.rpartition('.')[2]}.py"
-    path = folder / module if module.endswith(".py") else beside
-    loaded = load_module(str(path.resolve()) if path.is_file() else module, "group score")
+    path = folder / f"{module.rpartition('.')[2]}.py"
+    if module.endswith(".py"):
+        path = folder / module
+    if path.is_file():
+        loaded, where = load_module(str(path.resolve()), "group score"), str(path)
+    else:
+        loaded, where = load_module(module, "group score"), module
     function: Callable[..., Any] | None = getattr(loaded, "compute_score", None)
     if function is None:
-        raise ConfigError(f"{path if path.is_file() else module} has no function compute_score(metrics).")
+        raise ConfigError(f"{where} has no function compute_score(metrics).")
     return function
 
 

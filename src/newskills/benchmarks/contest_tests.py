@@ -43,13 +43,10 @@ def _function_in(starter: str) -> str:
 
 
 def decode_metadata(raw: Row) -> Row:
-    raw_metadata = raw.get("metadata") or {}
-    decoded: Row = (
-        msgspec.json.decode(raw_metadata, type=dict[str, Any])
-        if isinstance(raw_metadata, str)
-        else dict(raw_metadata)
-    )
-    return decoded
+    metadata = raw.get("metadata") or {}
+    if isinstance(metadata, str):
+        return msgspec.json.decode(metadata, type=dict[str, Any])
+    return dict(metadata)
 
 
 def contest_prompt_fields(raw: Row) -> Row:

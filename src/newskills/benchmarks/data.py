@@ -236,13 +236,15 @@ class NotPreparedError(DataError):
 
     def __init__(self, missing: Sequence[tuple[str, str, Path]], data_dir: str | Path | None) -> None:
         self.missing, self.data_dir = tuple(missing), data_dir
-        alone = len(self.missing) == 1
-        names = " ".join(dict.fromkeys(name for name, _, _ in self.missing))
-        super().__init__(
-            f"{', '.join(name for _, name, _ in self.missing)} {'is' if alone else 'are'} not prepared: "
-            f"there {'is no file' if alone else 'are no files'} {', '.join(str(path) for _, _, path in self.missing)}.",
-            hint=f"Run: ns prepare_data {names}" + (f" --data_dir={data_dir}" if data_dir else ""),
-        )
+        verb, no_file = "are", "are no files"
+        if len(self.missing) == 1:
+            verb, no_file = "is", "is no file"
+        benchmarks = ", ".join(name for _, name, _ in self.missing)
+        paths = ", ".join(str(path) for _, _, path in self.missing)
+        hint = f"Run: ns prepare_data {' '.join(dict.fromkeys(name for name, _, _ in self.missing))}"
+        if data_dir:
+            hint += f" --data_dir={data_dir}"
+        super().__init__(f"{benchmarks} {verb} not prepared: there {no_file} {paths}.", hint=hint)
 
 
 def load_rows(
@@ -427,7 +429,7 @@ def _current_provenance(path: Path, recipe: str) -> Provenance | None:
     made = read_provenance(path)
     if made is None or made.recipe != recipe or not path.is_file() or file_sha256(path) != made.sha256:
         return None
-    if made.assets and AssetFolder(path.parent, made.split, {}).there() < made.assets:
+    if made.assets and AssetFolder(path.parent, made.split, {}).count_files() < made.assets:
         return None
     return made
 
@@ -453,8 +455,10 @@ def _raw_rows(
             except DataError as error:
                 problems.append(error)
                 continue
-            rows = stack.enter_context(contextlib.closing(files.rows()))
-            yield (rows if benchmark.join is None else _join_raw_rows(benchmark, rows)), files.origin, files.assets
+            rows: Iterator[RawRow] = stack.enter_context(contextlib.closing(files.rows()))
+            if benchmark.join is not None:
+                rows = _join_raw_rows(benchmark, rows)
+            yield rows, files.origin, files.assets
             return
     if not problems:
         raise DataError(f"{benchmark.name}: there is no source for the split '{split}'.")
@@ -470,5 +474,7 @@ def _join_raw_rows(benchmark: Benchmark, raw: Iterable[RawRow]) -> Iterator[RawR
         lambda why: f"{benchmark.name}: its files do not fit together: {why}",
     )
     for number, row in enumerate(rows, 1):
-        file = row.get("_file")
-        yield RawRow(row, f"{benchmark.name}, joined row {number}" + (f" ({file})" if file else ""))
+        where = f"{benchmark.name}, joined row {number}"
+        if file := row.get("_file"):
+            where += f" ({file})"
+        yield RawRow(row, where)

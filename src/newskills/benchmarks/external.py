@@ -64,13 +64,12 @@ def load_folder(folder: Path, name: str = "") -> Benchmark | Group:
     """
     file = folder / "__init__.py"
     if not file.is_file():
-        hub = _HUB_NAME.fullmatch(str(folder))
-        raise ConfigError(
-            f"{folder} is not a benchmark: there is no file {file}.",
-            hint=f"A data set of the hub needs a YAML file that says what its columns are: data: {{hf: {hub[1]}}}"
-            if hub
-            else "",
-        )
+        hint = ""
+        if hub := _HUB_NAME.fullmatch(str(folder)):
+            hint = (
+                f"A data set of the hub needs a YAML file that says what its columns are: data: {{hf: {hub[1]}}}"
+            )
+        raise ConfigError(f"{folder} is not a benchmark: there is no file {file}.", hint=hint)
     module = load_module(str(file), "benchmark")
     name = _spelled_as(folder, name)
     constants = {key: value for key, value in vars(module).items() if key.isupper()}

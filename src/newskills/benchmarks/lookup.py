@@ -108,11 +108,12 @@ def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmar
 
 def _sibling_benchmark(group: Group, member: str) -> Benchmark | None:
     """Return the benchmark called `member` beside the group; None where there is none."""
-    there = exported_benchmarks(load_module(group.home, "benchmark")) if group.home else []
-    return next(
-        (sibling for sibling in there if isinstance(sibling, Benchmark) and fold(sibling.name) == fold(member)),
-        None,
-    )
+    if not group.home:
+        return None
+    for sibling in exported_benchmarks(load_module(group.home, "benchmark")):
+        if isinstance(sibling, Benchmark) and fold(sibling.name) == fold(member):
+            return sibling
+    return None
 
 
 def _from_home(group: Group, member: str) -> str:
@@ -142,7 +143,9 @@ def _find_benchmark(name: str, extra: Extra | None) -> Benchmark | Group:
             return made
         if len(made) == 1:
             return made[0]
-        raise ConfigError(f"{name} stands for {len(made)} tasks: {', '.join(task.origin.shown for task in made)}.")
+        raise ConfigError(
+            f"{name} stands for {len(made)} tasks: {', '.join(task.origin.full_name for task in made)}."
+        )
     if "::" in name:
         return _named_there(name)
     if name.endswith(".py"):
@@ -203,7 +206,9 @@ def _named_there(name: str) -> Benchmark | Group:
     named = [
         item for item in exported_benchmarks(load_module(where, "benchmark")) if fold(item.name) == fold(wanted)
     ]
-    return _as_benchmark(named[0] if named else load_attr(name, "benchmark"), name)
+    if named:
+        return _as_benchmark(named[0], name)
+    return _as_benchmark(load_attr(name, "benchmark"), name)
 
 
 def _from_file(name: str) -> Benchmark | Group:
@@ -247,9 +252,9 @@ def _member_places(name: str, extra: Extra | None) -> Iterator[tuple[str, Benchm
 
 def _as_benchmark(candidate: object, where: str) -> Benchmark | Group:
     if not isinstance(candidate, Benchmark | Group):
+        how = "named BENCHMARK" if candidate is None else f"not {type(candidate).__name__}"
         raise ConfigError(
-            f"{where} is not a benchmark: expected a newskills.base.benchmark.Benchmark (or Group), "
-            f"{'named BENCHMARK' if candidate is None else f'not {type(candidate).__name__}'}."
+            f"{where} is not a benchmark: expected a newskills.base.benchmark.Benchmark (or Group), {how}."
         )
     if isinstance(candidate, Group):
         return replace(candidate, home=where.partition(":")[0])

@@ -46,9 +46,11 @@ def _media_suffix(data: bytes) -> str:
 
 def audio_messages(instruction: str, *sounds: Asset | str, seconds: float | None = None) -> list[Row]:
     """Return a user message with sound before the text; a sound is an `Asset`, or a path beside the prepared file."""
-    entries = [{"path": sound, **({} if seconds is None else {"duration": seconds})} for sound in sounds]
-    media: Row = {"audio": entries[0]} if len(entries) == 1 else {"audios": entries}
-    return [{"role": "user", "content": instruction, **media}]
+    duration: Row = {} if seconds is None else {"duration": seconds}
+    entries = [{"path": sound, **duration} for sound in sounds]
+    if len(entries) == 1:
+        return [{"role": "user", "content": instruction, "audio": entries[0]}]
+    return [{"role": "user", "content": instruction, "audios": entries}]
 
 
 def seconds_of(data: bytes) -> float | None:

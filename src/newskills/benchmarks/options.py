@@ -67,7 +67,10 @@ def check_options(benchmarks: Sequence[Benchmark], options_given: Given, command
 def option_words(options_given: Given) -> Iterator[tuple[str, ...]]:
     """Yield the options as words of the command line."""
     for name, values in options_given.items():
-        yield (f"--{name}={','.join(values)}",) if values else (f"--{name}",)
+        if values:
+            yield (f"--{name}={','.join(values)}",)
+        else:
+            yield (f"--{name}",)
 
 
 def rows_with(field: str, meaning: str, *choices: str, usual: str = "all") -> Option:
@@ -160,8 +163,10 @@ def help_lines(benchmark: Benchmark) -> list[str]:
     """Return the lines of help, one or two for each option."""
     lines = []
     for name, option in benchmark.options.items():
-        usual = f" (default: {option.usual})" if option.usual else ""
-        lines.append(f"  --{name:<32}{option.meaning}{usual}")
+        line = f"  --{name:<32}{option.meaning}"
+        if option.usual:
+            line += f" (default: {option.usual})"
+        lines.append(line)
         if 0 < len(option.known) <= 30:
             lines += textwrap.wrap(
                 ", ".join(option.known), 100, initial_indent=" " * 36, subsequent_indent=" " * 36

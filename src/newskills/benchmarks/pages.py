@@ -166,7 +166,8 @@ def _facts_table(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iter
     if not family:
         for split in benchmark.splits():
             count = benchmark.items.get(split, "not counted")
-            yield f"| split `{split}` | {count} rows{' (default)' if split == benchmark.split else ''} |"
+            default = " (default)" if split == benchmark.split else ""
+            yield f"| split `{split}` | {count} rows{default} |"
     yield f"| licence | {benchmark.licence} |"
     if figure := stored_agreements().get(benchmark.name.partition(".")[0]):
         yield f"| beside the official scorer | {_format_agreement(figure)} |"
@@ -236,8 +237,8 @@ def _source_states(members: Sequence[Benchmark]) -> Iterator[str]:
     """Yield one line for each state, with the names where it holds for some; then what was compared."""
     states = {member.name: source_state(member) for member in members}
     for state in reversed(STATES):
-        if names := [name for name, its in states.items() if its == state]:
-            some = f": {', '.join(f'`{name}`' for name in names)}" if len(names) < len(members) else ""
+        if names := [f"`{name}`" for name, its in states.items() if its == state]:
+            some = f": {', '.join(names)}" if len(names) < len(members) else ""
             yield f"| live source | [{state}](index.md#verification-status-of-data-sources){some} |"
     for proof in dict.fromkeys(proof for member in members for proof in evidence_of(member.name)):
         yield f"| source read | {proof.compared}: <{proof.url}> ({proof.date}) |"
@@ -276,9 +277,11 @@ def _format_agreement(figure: Agreement) -> str:
     text = f"{figure.compared} ({figure.scorer}): [{same}](../agreement.md)"
     if not figure.reasons:
         return text
+    text += f". The others: {'; '.join(figure.reasons[:_FEW_REASONS])}"
     more = len(figure.reasons) - _FEW_REASONS
-    others = f"; {counted(more, 'more reason')} there" if more > 0 else ""
-    return f"{text}. The others: {'; '.join(figure.reasons[:_FEW_REASONS])}{others}"
+    if more > 0:
+        text += f"; {counted(more, 'more reason')} there"
+    return text
 
 
 def stored_figures(file: Path) -> dict[str, Agreement]:
@@ -297,13 +300,15 @@ def _options_section(*members: Benchmark) -> list[str]:
     options_by_name = {name: option for member in members for name, option in member.options.items()}
     if not options_by_name:
         return []
-    lines = [
-        f"- `--{name}`: {option.meaning}"
-        + (f"; {', '.join(f'`{value}`' for value in option.known)}" if 0 < len(option.known) <= 30 else "")
-        + (f" (default: {option.usual})" if option.usual else "")
-        for name, option in options_by_name.items()
-    ]
-    return ["", "## Options of prepare_data", "", *lines]
+    lines = ["", "## Options of prepare_data", ""]
+    for name, option in options_by_name.items():
+        line = f"- `--{name}`: {option.meaning}"
+        if 0 < len(option.known) <= 30:
+            line += f"; {', '.join(f'`{value}`' for value in option.known)}"
+        if option.usual:
+            line += f" (default: {option.usual})"
+        lines.append(line)
+    return lines
 
 
 def _format_judge(judge: Judge) -> str:
@@ -329,17 +334,23 @@ def _traps_section(*members: Benchmark) -> list[str]:
     """Return the lines of the traps; what holds for few of several members is told with their names."""
     named: dict[str, list[str]] = {}
     for member in members:
-        misprints = [f"`{row}` can never be right: {why}." for row, why in member.misprints.items()]
-        hedged = [
-            f"A reply that names many answers may count as right: {member.hedgeable}. As a reward it is warned of."
-        ]
-        for text in (*member.traps, *(hedged if member.hedgeable else []), *misprints):
+        texts = list(member.traps)
+        if member.hedgeable:
+            texts.append(
+                f"A reply that names many answers may count as right: {member.hedgeable}. As a reward it is warned of."
+            )
+        texts += [f"`{row}` can never be right: {why}." for row, why in member.misprints.items()]
+        for text in texts:
             named.setdefault(text, []).append(f"`{member.name}`")
     if not named:
         return []
-    few = {text: names for text, names in named.items() if len(members) > len(names) <= _FEW}
-    traps = [f"{', '.join(few[text])}: {text}" if text in few else text for text in named]
-    return ["", "## Good to know", "", *(f"- {text}" for text in traps)]
+    lines = ["", "## Good to know", ""]
+    for text, names in named.items():
+        if len(members) > len(names) <= _FEW:
+            lines.append(f"- {', '.join(names)}: {text}")
+        else:
+            lines.append(f"- {text}")
+    return lines
 
 
 def _source_links(benchmark: Benchmark) -> str:

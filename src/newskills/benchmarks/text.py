@@ -110,8 +110,10 @@ def split_options(text: str) -> list[str]:
     Raises ValueError where there are fewer than two.
     """
     text = text.strip()
-    around = " ,\n" + ("'\"" if text.startswith("[") else "")
-    text = text.strip("[]") if text.startswith("[") else text
+    around = " ,\n"
+    if text.startswith("["):
+        around += "'\""
+        text = text.strip("[]")
     letters = ascii_uppercase if text.strip(around)[:1].isupper() else ascii_lowercase
     starts: list[re.Match[str]] = []
     for letter in letters:

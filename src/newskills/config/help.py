@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 
 from newskills.config.fields import Leaf, leaves
-from newskills.config.layers import render
+from newskills.config.layers import render_value
 
 OWN, LAST = "options", "placement"
 """Title of a command's own options, which come first; begin of the title of those that come last."""
@@ -102,7 +102,7 @@ def _row_lines(rows: Iterable[tuple[str, str, Leaf | None]]) -> list[str]:
         if leaf is not None and leaf.required:
             text += " (required)"
         elif leaf is not None and leaf.default not in (None, "", [], (), {}):
-            text += f" (default {render(leaf.default)})"
+            text += f" (default {render_value(leaf.default)})"
         wrapped = textwrap.wrap(text, WIDTH - COLUMN) or [""]
         if len(flag) > COLUMN - 2:
             lines += _flag_lines(flag)

@@ -77,12 +77,12 @@ def explain(resolved: Resolved[Any]) -> list[tuple[str, str, str]]:
         for name in path.split("."):
             value = getattr(value, name)
         origins = {o for key, o in resolved.origin.items() if key == path or key.startswith(f"{path}.")}
-        shown = "********" if leaf.extra.get("secret") and value else render(value)
+        shown = "********" if leaf.extra.get("secret") and value else render_value(value)
         rows.append((path, shown, ", ".join(sorted(origins)) or "default"))
     return rows
 
 
-def render(value: Any) -> str:
+def render_value(value: Any) -> str:
     """Return a value as it may be typed after `++key=`."""
     if value is None:
         return "null"

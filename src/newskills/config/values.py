@@ -65,14 +65,14 @@ def _literal_choices(leaf: Leaf) -> list[str]:
 
 
 def _interpreted_text(text: Text, leaf: Leaf) -> Any:
-    if (word := unquote(text)) in _literal_choices(leaf):
+    if (word := strip_quotes(text)) in _literal_choices(leaf):
         return word  # also where it would be read as null or a number
     kinds = union_members(leaf.type)
     structured = text[:1] in "[{" and any(leaf_kind not in (str, type(None)) for leaf_kind in kinds)
     if str in kinds and not structured:
         if type(None) in kinds and text.lower() in ("null", "none") and not leaf.extra.get("name"):
             return None
-        return unquote(text)
+        return strip_quotes(text)
     value = parse_value(text)
     if leaf.is_list and not leaf.open and not isinstance(value, list) and value is not None:
         return [value]
@@ -120,7 +120,7 @@ def _quoted_text(text: str) -> str:
     return f"'{escaped}'"
 
 
-def unquote(text: str) -> str:
+def strip_quotes(text: str) -> str:
     """Remove one pair of quotes around the whole text."""
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
         return _ESCAPE.sub(r"\1", text[1:-1])

@@ -76,12 +76,14 @@ class HostProxy:
 
     async def start(self) -> None:
         """Listen, though the network may begin with its first container."""
-        proxy = await asyncio.start_server(self._proxied, sock=_bound(self._place, 0), limit=LARGEST_HEAD)
+        proxy = await asyncio.start_server(
+            self._serve_proxy, sock=_bind_socket(self._place, 0), limit=LARGEST_HEAD
+        )
         self._servers.append(proxy)
         self.address = f"http://{self._place}:{proxy.sockets[0].getsockname()[1]}"
-        for port, serve in ((HTTP, self._plain), (TLS, self._encrypted)):
+        for port, serve in ((HTTP, self._plain), (TLS, self._serve_tls)):
             with contextlib.suppress(OSError):  # low ports are root's: then there are only the variables
-                listening = _bound(self._place, port)
+                listening = _bind_socket(self._place, port)
                 self._servers.append(await asyncio.start_server(serve, sock=listening, limit=LARGEST_HEAD))
 
     def check(self) -> None:
@@ -110,7 +112,7 @@ class HostProxy:
         values = {"http_proxy": self.address, "https_proxy": self.address, "no_proxy": direct}
         return {**values, **{name.upper(): value for name, value in values.items()}}
 
-    async def _proxied(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_proxy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async def work() -> None:
             head = await reader.readuntil(b"\r\n\r\n")
             line, _, fields = head.partition(b"\r\n")
@@ -126,7 +128,7 @@ class HostProxy:
             first = b"\r\n".join(lines)
             await self._join(reader, writer, url.hostname or "", url.port or HTTP, first)
 
-        await self._served(work(), writer, plain=True)
+        await self._serve_connection(work(), writer, plain=True)
 
     async def _plain(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async def work() -> None:
@@ -135,17 +137,17 @@ class HostProxy:
             host = fields.get(b"host", b"").decode("latin-1").strip().partition(":")[0]
             await self._join(reader, writer, host, HTTP, head)
 
-        await self._served(work(), writer, plain=True)
+        await self._serve_connection(work(), writer, plain=True)
 
-    async def _encrypted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_tls(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async def work() -> None:
             record = await reader.readexactly(5)
             hello = await reader.readexactly(int.from_bytes(record[3:], "big"))
             await self._join(reader, writer, server_name(record[0], hello), TLS, record + hello)
 
-        await self._served(work(), writer, plain=False)
+        await self._serve_connection(work(), writer, plain=False)
 
-    async def _served(
+    async def _serve_connection(
         self, work: Coroutine[None, None, None], writer: asyncio.StreamWriter, *, plain: bool
     ) -> None:
         """Do the work of a connection; whatever a program sends is no failure of ours."""
@@ -179,16 +181,16 @@ class HostProxy:
         """Connect to the host, send `first` there and `answer` back, and copy both ways. Raises RefusedHostError,
         OSError."""
         async with asyncio.timeout(PATIENCE):
-            address = await self._allowed(host, port)
+            address = await self._resolve_allowed(host, port)
             there, here = await asyncio.open_connection(str(address), port)
         try:
             here.write(first)
             writer.write(answer)
-            await asyncio.gather(_copy(reader, here), _copy(there, writer))
+            await asyncio.gather(_copy_stream(reader, here), _copy_stream(there, writer))
         finally:
             here.close()
 
-    async def _allowed(self, host: str, port: int) -> Address:
+    async def _resolve_allowed(self, host: str, port: int) -> Address:
         """Return the address to connect to. A name is looked up once, so that it cannot mean another host then."""
         rules = self.rules
         try:
@@ -202,7 +204,7 @@ class HostProxy:
         raise RefusedHostError(f"The task does not allow the host '{host}', or it has no address.")
 
 
-def _bound(place: str, port: int) -> socket.socket:
+def _bind_socket(place: str, port: int) -> socket.socket:
     """Return a socket of an address that this machine may only have later. Raises OSError."""
     bound = socket.socket()
     try:
@@ -214,7 +216,7 @@ def _bound(place: str, port: int) -> socket.socket:
     return bound
 
 
-async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _copy_stream(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
     while data := await source.read(CHUNK):
         target.write(data)
         await target.drain()

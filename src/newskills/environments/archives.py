@@ -65,12 +65,12 @@ def unpack_folder(archive: IO[bytes], target: Path, source: str, max_bytes: int)
                 size += member.size
                 if size > max_bytes:
                     raise DataError(f"{source} holds more than {max_bytes:,} bytes.")
-                _extract(packed, member, target)
+                _extract_member(packed, member, target)
     except (tarfile.TarError, OSError) as error:
         raise DataError(f"{source} cannot be copied: {error}.") from error
 
 
-def _extract(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+def _extract_member(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
     if hasattr(tarfile, "data_filter"):
         packed.extract(member, target, filter="data")
     else:  # Python 3.11.0 to 3.11.3, as Debian 12 has it

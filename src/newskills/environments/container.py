@@ -114,9 +114,9 @@ class Container:
             )
         done = await self._call(argv, HOUSEKEEPING)
         if done.exit_code != 0:
+            action = "open" if online else "close"
             raise EnvironmentFailedError(
-                f"{engine.program} cannot {'open' if online else 'close'} the network of container {self.name}: "
-                f"{done.last_line}"
+                f"{engine.program} cannot {action} the network of container {self.name}: {done.last_line}"
             )
         self._online = online
 
@@ -128,7 +128,8 @@ class Container:
             user = ROOT if self._spec.user else ""
             at_root = structs.replace(self._spec, workdir="/", user=user)  # its own may be what is made here
             done: ExecutedCommand | EndedProgram = await self._make_folder(at_root, target)
-            for _ in range(TRIES if done.exit_code == 0 else 0):
+            tries = TRIES if done.exit_code == 0 else 0
+            for _ in range(tries):
                 archive.seek(0)
                 with tempfile.TemporaryDirectory() as scratch:  # podman 4 leaves a copy of each archive there
                     unpack = self._engine.unpack(self.name, at_root, target)
@@ -197,7 +198,7 @@ class Container:
             if (kept := await self._kept_process()) is None:
                 return None
             work = kept.run(command, folder, timeout=timeout, stdin=stdin, max_output=max_output)
-            return await self._watched(work)
+            return await self._await_within_disk(work)
 
     async def _kept_process(self) -> KeptProcess | None:
         """Return the kept process; None where there can be none: the image, or what commands have left of it, has
@@ -240,7 +241,7 @@ class Container:
 
         async def run() -> ExecutedCommand:
             work = run_program(argv, timeout=timeout, environ=self._environ, stdin=stdin, max_output=max_output)
-            result = await self._watched(work)
+            result = await self._await_within_disk(work)
             assert result is not None
             return result
 
@@ -255,7 +256,9 @@ class Container:
             )
         return result
 
-    async def _watched(self, running: Coroutine[Any, Any, EndedProgram | None]) -> ExecutedCommand | None:
+    async def _await_within_disk(
+        self, running: Coroutine[Any, Any, EndedProgram | None]
+    ) -> ExecutedCommand | None:
         """Await a command and end it where it fills the disk; return None where it has not begun."""
         work = asyncio.ensure_future(running)
         full = asyncio.create_task(self._disk.until_full())
@@ -271,12 +274,14 @@ class Container:
         finally:
             work.cancel()
             full.cancel()
+        if was_full:
+            status, exit_code = "disk_full", None
+        elif done.exit_code is None:
+            status, exit_code = "timeout", None
+        else:
+            status, exit_code = "completed", done.exit_code
         return ExecutedCommand(
-            status="disk_full" if was_full else "completed" if done.exit_code is not None else "timeout",
-            output=done.output,
-            omitted=done.omitted,
-            exit_code=None if was_full else done.exit_code,
-            seconds=done.seconds,
+            status=status, output=done.output, omitted=done.omitted, exit_code=exit_code, seconds=done.seconds
         )
 
     async def _written_files(self) -> Path | None:

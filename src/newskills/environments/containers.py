@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
-from newskills.base.aio import Gate, backoff
+from newskills.base.aio import Gate, backoff_seconds
 from newskills.base.environment import MIB, AgentEnvironment, EnvironmentSpec, image_of
 from newskills.base.errors import ConfigError, EnvironmentFailedError, NewskillsError
 from newskills.environments.config import EnvironmentConfig
@@ -75,7 +75,7 @@ class ContainerPool:
                 try:
                     return await self._start(spec)
                 except EnvironmentFailedError:
-                    await asyncio.sleep(backoff(attempt))
+                    await asyncio.sleep(backoff_seconds(attempt))
             return await self._start(spec)
         except BaseException:
             self._gate.release()

@@ -81,7 +81,7 @@ class DiskWatch:
     async def _size(self) -> int:
         folder = await self._find_folder()
         if folder is not None:
-            return await asyncio.to_thread(_size, folder)
+            return await asyncio.to_thread(_folder_bytes, folder)
         return 0
 
     async def _find_folder(self) -> Path | None:
@@ -90,7 +90,7 @@ class DiskWatch:
         return self._folder
 
 
-def _size(folder: Path) -> int:
+def _folder_bytes(folder: Path) -> int:
     """Return the bytes on disk below `folder`."""
     total, places = 0, [str(folder)]
     while places:

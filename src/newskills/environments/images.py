@@ -63,7 +63,7 @@ class ImageBuilder:
     async def _build(self, image: str, build: ImageBuild, timeout: float) -> None:
         with tempfile.TemporaryDirectory() as place:
             context = Path(place, "context")
-            await asyncio.to_thread(_staged, Path(build.folder), context)
+            await asyncio.to_thread(_stage_context, Path(build.folder), context)
             argv = self._engine.build(image, structs.replace(build, folder=str(context)))
             done = await run_program(argv, timeout=timeout, environ=self._environ)
         if done.exit_code is None:
@@ -80,7 +80,7 @@ class ImageBuilder:
 
 def note_image(image: str) -> None:
     """Note that this process works with an image, so that nobody removes it meanwhile. Raises StorageError."""
-    file = _place() / new_name().rpartition(".")[0]
+    file = _notes_folder() / new_name().rpartition(".")[0]
     with file.open("a") as notes:
         notes.write(f"{image}\n")
 
@@ -88,7 +88,7 @@ def note_image(image: str) -> None:
 def images_in_use() -> set[str]:
     """Return the images that living processes have noted; the notes of dead ones are removed."""
     images: set[str] = set()
-    for file in sorted(_place().glob(f"{PREFIX}.*")):
+    for file in sorted(_notes_folder().glob(f"{PREFIX}.*")):
         if is_left_over(f"{file.name}.0"):
             file.unlink(missing_ok=True)
         else:
@@ -98,10 +98,10 @@ def images_in_use() -> set[str]:
 
 def build_lock() -> Path:
     """Return the file that a run locks while it builds an image."""
-    return _place() / "build.lock"
+    return _notes_folder() / "build.lock"
 
 
-def _place() -> Path:
+def _notes_folder() -> Path:
     """Return the folder of this machine and user in which runs note what they do, whatever caches they have. Raises
     StorageError where another user has made it."""
     folder = Path(tempfile.gettempdir(), f"newskills-environments-{os.getuid()}")
@@ -125,7 +125,7 @@ async def hold_build_lock() -> AsyncIterator[None]:
         yield
 
 
-def _staged(source: Path, target: Path) -> None:
+def _stage_context(source: Path, target: Path) -> None:
     """Copy `source` to `target`, where scripts may be executed: prepared data keeps the bytes of files, not their
     modes."""
     try:

@@ -27,13 +27,13 @@ SET_DEATH_SIGNAL, SET_DUMPABLE = 1, 4
 NOTHING = (ctypes.c_ulong(0),) * 4
 
 
-def tell(kind: bytes, text: bytes = b"") -> None:
+def send_message(kind: bytes, text: bytes = b"") -> None:
     message = kind + len(text).to_bytes(4, "big") + text
     while message:
         message = message[os.write(1, message) :]
 
 
-def take(count: int) -> bytes:
+def read_exactly(count: int) -> bytes:
     pieces = []
     while count:
         piece = os.read(0, min(count, CHUNK))
@@ -47,12 +47,12 @@ def take(count: int) -> bytes:
 def take_request() -> tuple[bytes, bytes, bytes]:
     line = b""
     while not line.endswith(b"\n"):
-        line += take(1)
-    folder, command, text = [take(int(word)) for word in line.split()]
+        line += read_exactly(1)
+    folder, command, text = [read_exactly(int(word)) for word in line.split()]
     return folder, command, text
 
 
-def hide(libc: ctypes.CDLL) -> None:
+def hide_process(libc: ctypes.CDLL) -> None:
     """Make this process look like no Python, which commands may kill by that name; they can neither read nor write what
     is its own."""
     with open("/proc/self/status") as status:
@@ -75,7 +75,7 @@ def restore_variables() -> None:
         del os.environb[name]
 
 
-def start(libc: ctypes.CDLL, folder: bytes, words: list[bytes]) -> tuple[int, int, int, int]:
+def start_process(libc: ctypes.CDLL, folder: bytes, words: list[bytes]) -> tuple[int, int, int, int]:
     """Start a process; return (process, its input, its output, what is written to where it cannot begin). Raises
     OSError."""
     descriptors: list[int] = []
@@ -99,7 +99,7 @@ def start(libc: ctypes.CDLL, folder: bytes, words: list[bytes]) -> tuple[int, in
                 for descriptor, number in ((theirs_in, 0), (theirs_out, 1), (theirs_out, 2)):
                     os.dup2(descriptor, number)
                 os.chdir(folder)
-                execute(words)
+                execute_program(words)
         finally:
             os.write(theirs_failed, b"!")
             os._exit(1)
@@ -108,14 +108,14 @@ def start(libc: ctypes.CDLL, folder: bytes, words: list[bytes]) -> tuple[int, in
     return child, entry, output, failed
 
 
-def execute(words: list[bytes]) -> None:
+def execute_program(words: list[bytes]) -> None:
     """Replace this process by the program that `words` name; return where it is nowhere."""
     for place in os.environb.get(b"PATH", b"/bin:/usr/bin").split(b":"):
         with contextlib.suppress(OSError):
             os.execv(place + b"/" + words[0], words)  # noqa: S606 - it is the shell
 
 
-def feed(entry: int, text: bytes) -> bytes:
+def feed_input(entry: int, text: bytes) -> bytes:
     """Write what `entry` takes of `text`; return what is still to be written."""
     try:
         return text[os.write(entry, text[:CHUNK]) :]
@@ -125,7 +125,7 @@ def feed(entry: int, text: bytes) -> bytes:
         return b""
 
 
-def follow(child: int, entry: int, output: int, text: bytes, alarm: int) -> int:
+def follow_process(child: int, entry: int, output: int, text: bytes, alarm: int) -> int:
     """Report its output until it ends; return its status. Closes `entry`."""
     poll = select.poll()
     poll.register(0, 0)
@@ -142,7 +142,7 @@ def follow(child: int, entry: int, output: int, text: bytes, alarm: int) -> int:
             elif descriptor == alarm:
                 os.read(alarm, CHUNK)
             elif descriptor == entry:
-                text = text and feed(entry, text)
+                text = text and feed_input(entry, text)
                 if not text:
                     poll.unregister(entry)
                     os.close(entry)
@@ -160,7 +160,7 @@ def tell_output(output: int) -> int:
     """Tell a piece of the output; return the number of its bytes, 0 at the end of the output."""
     data = os.read(output, CHUNK)
     if data:
-        tell(b"O", data)
+        send_message(b"O", data)
     return len(data)
 
 
@@ -174,39 +174,41 @@ def tell_last_words(output: int) -> None:
             left -= count
 
 
-def run(libc: ctypes.CDLL, home: bytes, words: list[bytes], alarm: int) -> None:
+def run_command(libc: ctypes.CDLL, home: bytes, words: list[bytes], alarm: int) -> None:
     folder, command, text = take_request()
-    tell(b"B")
+    send_message(b"B")
     try:
-        child, entry, output, failed = start(libc, folder or home, [*words, command])
+        child, entry, output, failed = start_process(libc, folder or home, [*words, command])
     except OSError:
-        tell(b"N")
+        send_message(b"N")
         return
     has_failed = os.read(failed, 1)
     os.close(failed)
     if has_failed:
         os.close(entry)
         os.waitpid(child, 0)
-        tell(b"N")
+        send_message(b"N")
     else:
-        status = follow(child, entry, output, text, alarm)
+        status = follow_process(child, entry, output, text, alarm)
         tell_last_words(output)
-        tell(b"E", bytes([128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)]))
+        send_message(
+            b"E", bytes([128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)])
+        )
     os.close(output)
 
 
 def main(words: list[str]) -> None:
     libc = ctypes.CDLL(None)
-    hide(libc)
+    hide_process(libc)
     restore_variables()
     alarm, ring = os.pipe()
     os.set_blocking(ring, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(ring)
     home = os.getcwdb()
-    tell(b"R")
+    send_message(b"R")
     while True:
-        run(libc, home, [word.encode() for word in words], alarm)
+        run_command(libc, home, [word.encode() for word in words], alarm)
 
 
 if __name__ == "__main__":

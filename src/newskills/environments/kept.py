@@ -66,7 +66,7 @@ class KeptProcess:
         self._lost = self._has_ended = False
         self._sending: asyncio.Task[None] | None = None
         asyncio.get_running_loop().add_reader(read_end, self._take)
-        self._send(_text())
+        self._send(_inside_program())
 
     async def begin(self, timeout: float = STARTING) -> Beginning:
         """Return whether it can run commands. Without a Python in the image it is unfit or has ended; where there
@@ -169,9 +169,9 @@ class KeptProcess:
 
 
 def words_of_kept() -> Argv:
-    return ["python3", "-I", "-S", "-c", _BOOT.format(length=len(_text())), *INSIDE]
+    return ["python3", "-I", "-S", "-c", _BOOT.format(length=len(_inside_program())), *INSIDE]
 
 
 @cache
-def _text() -> bytes:
+def _inside_program() -> bytes:
     return Path(__file__).with_name("inside.py").read_bytes()

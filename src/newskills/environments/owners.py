@@ -17,23 +17,23 @@ _numbers = itertools.count(1)
 
 def new_name() -> str:
     """Make a name, `newskills-env.<host>.<pid>.<start of that process>.<number>`."""
-    return f"{PREFIX}.{_host()}.{os.getpid()}.{_started(os.getpid())}.{next(_numbers)}"
+    return f"{PREFIX}.{_host_name()}.{os.getpid()}.{_start_ticks(os.getpid())}.{next(_numbers)}"
 
 
 def is_left_over(name: str) -> bool:
     """Return whether the container belongs to a process of this machine that is gone; stores of images may be
     shared by machines."""
     match = _NAME.fullmatch(name)
-    if match is None or match["host"] != _host():
+    if match is None or match["host"] != _host_name():
         return False
-    return _started(int(match["pid"])) != int(match["start"])
+    return _start_ticks(int(match["pid"])) != int(match["start"])
 
 
-def _host() -> str:
+def _host_name() -> str:
     return re.sub(r"[^a-z0-9]+", "-", socket.gethostname().lower()).strip("-") or "host"
 
 
-def _started(pid: int) -> int:
+def _start_ticks(pid: int) -> int:
     """Return when the process began, in clock ticks since the machine did; 0 for one that does not exist."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

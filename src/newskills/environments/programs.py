@@ -39,8 +39,9 @@ class EndedProgram(Struct, frozen=True, kw_only=True):
 
 def last_line(output: bytes | str, nothing: str = "no output") -> str:
     """Return the last line of a program's output, fit to be shown; `nothing` where there is none."""
-    text = output if isinstance(output, str) else output.decode("utf-8", "replace")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if isinstance(output, bytes):
+        output = output.decode("utf-8", "replace")
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     if lines:
         return "".join(sign if sign.isprintable() else " " for sign in lines[-1])[:300]
     return nothing
@@ -84,11 +85,11 @@ async def run_program(
     """
     began = time.monotonic()
     kept = BoundedOutput(max_output)
-    async with _pipe(kept) as (write_end, closed):
+    async with _open_pipe(kept) as (write_end, closed):
         # Not by the event loop: what uvloop starts passes its pipes on, and the monitor of a container keeps them.
         process = subprocess.Popen(
             list(argv),
-            stdin=subprocess.PIPE if isinstance(stdin, bytes) and stdin else _given(stdin),
+            stdin=_stdin_argument(stdin),
             stdout=write_end if stdout is None else stdout,
             stderr=write_end,
             env=dict(environ),
@@ -96,8 +97,8 @@ async def run_program(
             start_new_session=True,
         )
         write_end.close()
-        writing = asyncio.create_task(_write(process, stdin))
-        ended = asyncio.create_task(_end(process.pid))
+        writing = asyncio.create_task(_write_input(process, stdin))
+        ended = asyncio.create_task(_wait_for_end(process.pid))
         try:
             await asyncio.wait((ended,), timeout=timeout)
         finally:
@@ -118,7 +119,7 @@ async def run_program(
 
 
 @contextlib.asynccontextmanager
-async def _pipe(kept: BoundedOutput) -> AsyncIterator[tuple[IO[bytes], asyncio.Event]]:
+async def _open_pipe(kept: BoundedOutput) -> AsyncIterator[tuple[IO[bytes], asyncio.Event]]:
     """Yield (end to write to, what is set where all who had it have closed it); what comes goes to `kept`.
 
     Not by `connect_read_pipe`: uvloop and the file would both close the number, which may be another file's by then.
@@ -146,13 +147,15 @@ async def _pipe(kept: BoundedOutput) -> AsyncIterator[tuple[IO[bytes], asyncio.E
             os.close(read_end)
 
 
-def _given(stdin: bytes | IO[bytes]) -> int | IO[bytes]:
-    if isinstance(stdin, bytes):
-        return subprocess.DEVNULL
-    return stdin
+def _stdin_argument(stdin: bytes | IO[bytes]) -> int | IO[bytes]:
+    if not isinstance(stdin, bytes):
+        return stdin
+    if stdin:
+        return subprocess.PIPE
+    return subprocess.DEVNULL
 
 
-async def _write(process: subprocess.Popen[bytes], data: bytes | IO[bytes]) -> None:
+async def _write_input(process: subprocess.Popen[bytes], data: bytes | IO[bytes]) -> None:
     stream = process.stdin
     if stream is None or not isinstance(data, bytes):
         return
@@ -166,7 +169,7 @@ async def _write(process: subprocess.Popen[bytes], data: bytes | IO[bytes]) -> N
     await asyncio.to_thread(write)
 
 
-async def _end(pid: int) -> None:
+async def _wait_for_end(pid: int) -> None:
     """Return when the process has ended; it is not reaped."""
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     descriptor = os.pidfd_open(pid)

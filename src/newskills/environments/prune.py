@@ -37,7 +37,7 @@ async def list_leftovers(engine: EngineProgram, environ: Mapping[str, str]) -> l
     """List the containers, networks, volumes and images that environments have made. Raises
     EnvironmentFailedError."""
     shown: list[Leftover] = []
-    for line in await _lines([*engine.names()], environ):
+    for line in await _output_lines([*engine.names()], environ):
         name = line.split()[0]
         shown.append(Leftover(kind="container", name=name, in_use=not is_left_over(name)))
     if engine.groups is not None:
@@ -46,7 +46,7 @@ async def list_leftovers(engine: EngineProgram, environ: Mapping[str, str]) -> l
             shown.append(Leftover(kind=kind, name=name, in_use=not is_left_over(name)))
     if images := engine.list_images(f"{TASK_IMAGES}*"):
         used = images_in_use()
-        for line in await _lines(images, environ):
+        for line in await _output_lines(images, environ):
             name, _, size = line.partition(" ")
             if name.startswith(TASK_IMAGES):  # podman names the image by all its tags
                 shown.append(Leftover(kind="image", name=name, size=size, in_use=name in used))
@@ -69,7 +69,7 @@ async def remove_leftover(engine: EngineProgram, leftover: Leftover, environ: Ma
     return "" if done.exit_code == 0 else done.last_line
 
 
-async def _lines(argv: list[str], environ: Mapping[str, str]) -> list[str]:
+async def _output_lines(argv: list[str], environ: Mapping[str, str]) -> list[str]:
     done = await run_program(argv, timeout=CALL, environ=environ)
     if done.exit_code != 0:
         return []

@@ -161,7 +161,8 @@ class Companions:
 
     async def _connect(self, service: str, *, online: bool) -> None:
         argv = self._engine.connect(self._containers[service], online=online)
-        await self._do(argv, f"{'open' if online else 'close'} the network of service {service}")
+        action = "open" if online else "close"
+        await self._do(argv, f"{action} the network of service {service}")
 
     async def _await_needs(self, service: TaskService, timeout: float) -> None:
         for needed, condition in service.needs.items():
@@ -170,7 +171,7 @@ class Companions:
             elif condition == "completed":
                 ended = await self._call(self._program.wait_for_end(self._containers[needed]), timeout)
                 if ended.exit_code != 0 or ended.last_line != "0":
-                    raise await self._failed(needed, "has not ended well")
+                    raise await self._failure_of(needed, "has not ended well")
 
     async def _await_health(self, service: TaskService) -> None:
         check = service.health
@@ -179,9 +180,9 @@ class Companions:
         argv = self._program.enter_service(self._containers[service.name], shlex.split(check.command))
         failed = await wait_until_healthy(lambda timeout: self._call(argv, timeout), check)
         if failed is not None:
-            raise await self._failed(service.name, f"is not healthy (`{check.command}`: {failed.last_line})")
+            raise await self._failure_of(service.name, f"is not healthy (`{check.command}`: {failed.last_line})")
 
-    async def _failed(self, service: str, why: str) -> EnvironmentFailedError:
+    async def _failure_of(self, service: str, why: str) -> EnvironmentFailedError:
         shown = await self._call(self._program.last_words(self._containers[service]), HOUSEKEEPING)
         return EnvironmentFailedError(f"Service {service} of the task {why}; its output ends: {shown.last_line}")
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from newskills._version import __version__
 from newskills.base.errors import DataError
+from newskills.base.reading.json_values import list_or_empty, object_or_empty
 from newskills.base.records import Row
 
 VERSIONS = tuple(f"ATIF-v1.{minor}" for minor in range(9))
@@ -95,9 +96,8 @@ def _add_actions(step: Row, message: Row, following: Sequence[Row]) -> int:
 
 
 def _call_row(call: Any, place: int) -> Row:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict):
-        function = {}
+    call = object_or_empty(call)
+    function = object_or_empty(call.get("function"))
     text = function.get("arguments")
     arguments = text
     if isinstance(text, str):
@@ -105,12 +105,10 @@ def _call_row(call: Any, place: int) -> Row:
             arguments = json.loads(text)
         except (ValueError, RecursionError):
             arguments = None
-    identity = call.get("id") if isinstance(call, dict) else None
-    argument_object = arguments if isinstance(arguments, dict) else {}
     written: Row = {
-        "tool_call_id": str(identity or f"call-{place}"),
+        "tool_call_id": str(call.get("id") or f"call-{place}"),
         "function_name": str(function.get("name") or ""),
-        "arguments": argument_object,
+        "arguments": object_or_empty(arguments),
     }
     if not isinstance(arguments, dict) and text:
         # What the model wrote is kept, although it is no object, which the format asks for.
@@ -140,20 +138,19 @@ def _atif_content(content: Any) -> str | list[Row]:
 
 
 def _atif_part(part: Any) -> Row:
-    kind = part.get("type") if isinstance(part, dict) else None
+    kind = object_or_empty(part).get("type")
     if kind == "text":
         return {"type": "text", "text": str(part.get("text") or "")}
     if kind == "image_url":
-        value = part.get("image_url")
-        url = value.get("url") if isinstance(value, dict) else value
+        url = part.get("image_url")
+        if isinstance(url, dict):
+            url = url.get("url")
         media_type = _image_type(str(url or ""))
         if media_type:
             return {"type": "image", "source": {"media_type": media_type, "path": url}}
         return {"type": "text", "text": f"[image {str(url)[:200]}]"}
     if kind == "input_audio":
-        sound = part.get("input_audio")
-        if not isinstance(sound, dict):
-            sound = {}
+        sound = object_or_empty(part.get("input_audio"))
         sound_type = SOUNDS.get(str(sound.get("format")))
         if sound_type:
             path = f"data:{sound_type};base64,{sound.get('data') or ''}"
@@ -216,30 +213,26 @@ def _step_messages(step: Row) -> Iterator[Row]:
             message["tool_calls"] = [_call_of(call, place) for place, call in enumerate(calls)]
         if step.get("is_copied_context") or step.get("llm_call_count") == 0:
             message["weight"] = 0
-    observation = step.get("observation")
-    results = observation.get("results") if isinstance(observation, dict) else None
     has_message = bool(message["content"]) or "tool_calls" in message or role == "assistant"
     if has_message:
         yield message
-    result_list = results if isinstance(results, list) else ()
-    for result in result_list:
-        result_content = result.get("content") if isinstance(result, dict) else result
-        content = _content_of(result_content)
-        if isinstance(result, dict) and result.get("source_call_id"):
+    for result in list_or_empty(object_or_empty(step.get("observation")).get("results")):
+        if not isinstance(result, dict):
+            result = {"content": result}
+        content = _content_of(result.get("content"))
+        if result.get("source_call_id"):
             yield {"role": "tool", "tool_call_id": str(result["source_call_id"]), "content": content}
         else:
             yield {"role": "user", "content": content}
 
 
 def _call_of(call: Any, place: int) -> Row:
-    if not isinstance(call, dict):
-        call = {}
-    arguments = call.get("arguments")
-    if isinstance(arguments, dict) and set(arguments) == {"_text"}:
+    call = object_or_empty(call)
+    arguments = object_or_empty(call.get("arguments"))
+    if set(arguments) == {"_text"}:
         text = str(arguments["_text"])
     else:
-        argument_object = arguments if isinstance(arguments, dict) else {}
-        text = json.dumps(argument_object, ensure_ascii=False)
+        text = json.dumps(arguments, ensure_ascii=False)
     function = {"name": str(call.get("function_name") or ""), "arguments": text}
     return {"id": str(call.get("tool_call_id") or f"call-{place}"), "type": "function", "function": function}
 
@@ -255,10 +248,11 @@ def _content_of(content: Any) -> str | list[Row]:
 
 
 def _part_of(part: Any) -> Row:
-    source = part.get("source") if isinstance(part, dict) else None
+    if not isinstance(part, dict):
+        return {"type": "text", "text": str(part)}
+    source = part.get("source")
     if isinstance(source, dict) and part.get("type") == "image":
         return {"type": "image_url", "image_url": {"url": str(source.get("path") or "")}}
     if isinstance(source, dict) and part.get("type") == "audio":
         return {"type": "audio_url", "audio_url": {"url": str(source.get("path") or "")}}
-    text = str(part.get("text") or "") if isinstance(part, dict) else str(part)
-    return {"type": "text", "text": text}
+    return {"type": "text", "text": str(part.get("text") or "")}

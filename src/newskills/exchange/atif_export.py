@@ -39,8 +39,9 @@ def _write_benchmark(result: BenchmarkResults, output_dir: Path, model: str) -> 
     for file in result.files:
         seeded = SEEDED_NAME.fullmatch(file.name)
         for number, row in enumerate(read_output(file)):
-            seed_suffix = f"-rs{seeded[1]}" if seeded else ""
-            name = path_part(str(row.get("id", number)), "sample")[:_LONGEST_NAME] + seed_suffix
+            name = path_part(str(row.get("id", number)), "sample")[:_LONGEST_NAME]
+            if seeded:
+                name += f"-rs{seeded[1]}"
             times_seen[name] = times_seen.get(name, 0) + 1
             if times_seen[name] > 1:
                 name = f"{name}-{times_seen[name]}"

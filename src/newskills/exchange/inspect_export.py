@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from newskills._version import __version__
 from newskills.base.errors import DataError
+from newskills.base.reading.json_values import list_or_empty, object_or_empty, text_or_empty
 from newskills.base.records import Row
 from newskills.exchange.credit import answer_credit
 from newskills.exchange.importers.inspect_logs import FORMAT
@@ -67,15 +68,14 @@ def _write_log(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
     model = model or _model_name(result, described)
     samples = [sample for at, file in enumerate(result.files) for sample in _log_samples(file, at + 1, model)]
     times = sorted(time for sample in samples for time in (sample["started_at"], sample["completed_at"]) if time)
+    header = _log_header(result, samples, described, model)
     if times:
         created = times[0]
+        header["stats"] = {"started_at": times[0], "completed_at": times[-1]}
     else:
         created = _iso_format(file_parts(result.files[0])[0].stat().st_mtime)
-    header = _log_header(result, samples, described, model)
+        header["stats"] = {"started_at": "", "completed_at": ""}
     header["eval"]["created"] = created
-    started_at = times[0] if times else ""
-    completed_at = times[-1] if times else ""
-    header["stats"] = {"started_at": started_at, "completed_at": completed_at}
     stamp = re.sub(r"[:.+]", "-", created)[:19]
     path = output_dir / f"{stamp}_{result.benchmark.replace('_', '-')}_{header['eval']['task_id']}.eval"
     if path.exists():
@@ -119,7 +119,9 @@ def _log_results(samples: list[Row], epochs: int) -> Row:
         if not math.isnan(value):
             values.setdefault(sample["id"], []).append(value)
     means = [math.fsum(of_one) / len(of_one) for of_one in values.values()]
-    mean = math.fsum(means) / len(means) if means else math.nan
+    mean = math.nan
+    if means:
+        mean = math.fsum(means) / len(means)
     spread = math.fsum((mean_of_epoch - mean) ** 2 for mean_of_epoch in means)
     error = 0.0
     if len(means) > 1:
@@ -246,7 +248,7 @@ def _chat_content(raw: Row) -> str | list[Row]:
     parts: list[Row] = []
     if isinstance(reasoning, str) and reasoning:
         parts.append({"type": "reasoning", "reasoning": reasoning})
-    for part in content if isinstance(content, list) else ():
+    for part in list_or_empty(content):
         if isinstance(part, dict) and isinstance(part.get("text"), str):
             parts.append({"type": "text", "text": part["text"]})
         elif isinstance(part, dict) and isinstance(part.get("image_url"), dict):
@@ -255,7 +257,7 @@ def _chat_content(raw: Row) -> str | list[Row]:
             parts.append({"type": "text", "text": msgspec.json.encode(part).decode()})
     if isinstance(content, list):
         return parts
-    text = content if isinstance(content, str) else ""
+    text = text_or_empty(content)
     if parts:
         return [*parts, {"type": "text", "text": text}]
     return text
@@ -284,12 +286,10 @@ def question_of(row: Row) -> str:
     )
     if question is not None:
         return str(question)
-    messages = row.get("messages")
-    last = messages[-1] if isinstance(messages, list) and messages else {}
-    content = last.get("content") if isinstance(last, dict) else None
-    if isinstance(content, str):
-        return content
-    return ""
+    messages = list_or_empty(row.get("messages"))
+    if not messages:
+        return ""
+    return text_or_empty(object_or_empty(messages[-1]).get("content"))
 
 
 def _target_text(value: object) -> str | list[str]:
@@ -327,8 +327,7 @@ def _model_name(result: BenchmarkResults, described: Row) -> str:
         state = msgspec.json.decode(OutputPaths(result.files[0]).state.read_bytes(), type=_RunRecord)
     except (OSError, msgspec.DecodeError):
         state = _RunRecord()
-    imported = described.get("imported")
-    imported_model = imported.get("model") if isinstance(imported, dict) else None
+    imported_model = object_or_empty(described.get("imported")).get("model")
     return str(state.settings.get("server.model") or imported_model or UNKNOWN)
 
 

@@ -32,7 +32,7 @@ def read_log(path: Path) -> tuple[Row, list[Row]]:
     """Read (header, samples). Raises DataError (broken, foreign, too large), ConfigError (zstd is not
     installed)."""
     if path.suffix == ".json":
-        log = _require_object(_read(path), path)
+        log = _require_object(_read_json(path), path)
         samples = log.pop("samples", None) or []
         return log, [_require_object(sample, path) for sample in samples]
     try:
@@ -109,7 +109,7 @@ def _too_large(path: Path, info: zipfile.ZipInfo) -> DataError:
     )
 
 
-def _read(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     try:
         return _decode_json(path.read_bytes(), path)
     except OSError as error:

@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from newskills.base.records import Row
-
 _MAX_INTEGER_DIGITS = 18
 """Digits of the integers that our own files hold."""
 
@@ -30,13 +28,6 @@ def finite_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: finite_json(item) for key, item in value.items()}
     return value
-
-
-def object_or_empty(value: object) -> Row:
-    """Return `value` where it is an object, else an empty one."""
-    if isinstance(value, dict):
-        return value
-    return {}
 
 
 def _integer_or_text(digits: str) -> int | str:

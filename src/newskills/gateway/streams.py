@@ -42,7 +42,7 @@ class ReplyBlock(Struct, kw_only=True, eq=False):
 
     @property
     def content(self) -> str:
-        """What has been passed on of it."""
+        """Return what has been passed on of it."""
         return "".join(self.parts)
 
     def may_open(self) -> bool:

@@ -152,7 +152,7 @@ def make_grader(name: str, config: Row) -> Grader | ExecutingGrader:
     return made
 
 
-def executes(grader: Grader | ExecutingGrader) -> TypeGuard[ExecutingGrader]:
+def is_executing(grader: Grader | ExecutingGrader) -> TypeGuard[ExecutingGrader]:
     """Return whether a grader runs code or asks models (`async def grade(record, kit)`).
 
     Others compute, in a worker process.
@@ -165,7 +165,7 @@ def needs_sandbox(grader: Grader | ExecutingGrader) -> bool:
 
     Graders that run something else set their attribute `needs_sandbox` to False.
     """
-    return executes(grader) and getattr(grader, "needs_sandbox", True)
+    return is_executing(grader) and getattr(grader, "needs_sandbox", True)
 
 
 def cpu_seconds(grader: Grader | ExecutingGrader) -> float:

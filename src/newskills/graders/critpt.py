@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from newskills.base.records import Row, Score
 from newskills.graders.code.extract import extract_code
-from newskills.graders.reading.replies import unanswered
+from newskills.graders.reading.replies import no_answer_score
 
 _FUNCTION = "def answer("
 
@@ -26,7 +26,9 @@ class CritPtGrader:
         stamp = f"{self.name}@{self.version}"
         code = extract_code(str(record.get("generation") or "")).code
         if _FUNCTION not in code:
-            return unanswered(stamp, record, {"generated_code": "", "predicted_answer": None, "is_correct": False})
+            return no_answer_score(
+                stamp, record, {"generated_code": "", "predicted_answer": None, "is_correct": False}
+            )
         fields: Row = {"generated_code": code, "predicted_answer": code, "is_correct": None}
         why = "only the service at https://artificialanalysis.ai decides: see ns critpt submit"
         return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="judge")

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction import extract
+from newskills.graders.math.extraction import extract_by_policy
 from newskills.graders.math.grader import MathGrader, policy_of
-from newskills.graders.reading.replies import decided, unanswered, unscored
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score
 from newskills_math.normalise import strip_around, tidy_answer
 from newskills_math.values.exact import plain_number
 
@@ -75,24 +75,24 @@ class DSBenchGrader:
     def grade(self, record: Row) -> Score:
         gold = record.get("expected_answer")
         if gold in (None, "", [], {}):
-            return unscored(self._stamp, "the record has no expected_answer", _score_fields(None, None))
+            return ungradable_score(self._stamp, "the record has no expected_answer", _score_fields(None, None))
         answer = self._answer_text(record)
         if answer is None or not answer.strip():
-            return unanswered(self._stamp, record, _score_fields(None, False))
+            return no_answer_score(self._stamp, record, _score_fields(None, False))
         right = self._is_same_answer(gold, _bare_text(answer))
         if right is None:
-            score = unscored(self._stamp, "undecided", _score_fields(answer, None))
+            score = ungradable_score(self._stamp, "undecided", _score_fields(answer, None))
             score.cause = "grader"
             return score
         why = "the same" if right else "another answer"
-        return decided(self._stamp, right, _score_fields(answer, right), why)
+        return verdict_score(self._stamp, right, _score_fields(answer, right), why)
 
     def _answer_text(self, record: Row) -> str | None:
         if self.config.use_predicted_answer_key or "generation" not in record:
             if (field := record.get("predicted_answer")) is None:
                 return None
             return str(field)
-        return extract(str(record["generation"] or ""), self._policy).answer
+        return extract_by_policy(str(record["generation"] or ""), self._policy).answer
 
     def _is_same_answer(self, gold: Any, answer: str) -> bool | None:
         """Return whether the answer is the gold one; None where that is undecided.

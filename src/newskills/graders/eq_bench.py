@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 _SCORE = re.compile(r"(?<!\w)(\w++):\s++(\d{1,9})")
 _SCALE = 0.7477
@@ -38,17 +38,17 @@ class EqBenchGrader:
         wanted = record.get("emotions")
         if not isinstance(wanted, dict) or not wanted:
             nothing: Row = {"predicted_answer": None, "eq_score": None, "parseable": None}
-            return unscored(stamp, "the record has no emotions", nothing)
-        answers = _read_emotions(visible(str(record.get("generation") or "")) or "", wanted)
+            return ungradable_score(stamp, "the record has no emotions", nothing)
+        answers = _read_emotions(visible_reply(str(record.get("generation") or "")) or "", wanted)
         if answers is None:
-            return unanswered(stamp, record, {"predicted_answer": None, "eq_score": None, "parseable": False})
+            return no_answer_score(stamp, record, {"predicted_answer": None, "eq_score": None, "parseable": False})
         score = 10 - _SCALE * math.fsum(
             _score_distance(answers[name], float(value)) for name, value in wanted.items()
         )
         answer = ", ".join(f"{name}: {value:g}" for name, value in answers.items())
         fields: Row = {"predicted_answer": answer, "eq_score": score, "parseable": True}
         share = min(max(score / 10, 0.0), 1.0)
-        return decided(stamp, share >= 0.5, fields, f"{score:.2f} of 10", share)
+        return verdict_score(stamp, share >= 0.5, fields, f"{score:.2f} of 10", share)
 
 
 def _read_emotions(text: str, wanted: Mapping[str, object]) -> dict[str, float] | None:

@@ -12,8 +12,8 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
-from newskills.graders.math.extraction import ExtractionPolicy, extract
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 from newskills_math.extraction.run_on import without_next_question
 from newskills_math.normalise import strip_around
 
@@ -109,21 +109,21 @@ class ExactGrader:
         gold = record.get(self.config.gold_key)
         if gold is None:
             why = f"the record has no {self.config.gold_key}"
-            return unscored(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
+            return ungradable_score(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
         golds = [str(gold), *map(str, record.get(self.config.accepted_key) or ())]
-        answer = self._extract_answer(visible(str(record.get(self.config.answer_key) or "")), golds[0])
+        answer = self._extract_answer(visible_reply(str(record.get(self.config.answer_key) or "")), golds[0])
         if not answer:
-            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
+            return no_answer_score(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
         correct = any(self._is_same_answer(answer, gold) for gold in golds)
         fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
-        return decided(stamp, correct, fields, "same text" if correct else "another text")
+        return verdict_score(stamp, correct, fields, "same text" if correct else "another text")
 
     def _extract_answer(self, text: str | None, gold: str) -> str | None:
         if not text or self.config.extract == "whole":
             return text
         if self.config.extract == "tail":
             if "\\boxed" in text:
-                return extract(text, ExtractionPolicy()).answer
+                return extract_by_policy(text, ExtractionPolicy()).answer
             return _last_lines(text, len(gold.split("\n")))
         if self.config.extract == "brackets" and (inner := _double_brackets(text)) is not None:
             return inner
@@ -147,9 +147,9 @@ def final_answer(text: str) -> str | None:
     """Return the content of the box, the line after "Answer:", or what follows "the answer is"; else the text itself,
     if it is one line, else None."""
     text = without_next_question(text)
-    extracted = extract(text, ExtractionPolicy())
+    extracted = extract_by_policy(text, ExtractionPolicy())
     if extracted.how == "hashes":
-        extracted = extract(text.replace("####", " "), ExtractionPolicy())
+        extracted = extract_by_policy(text.replace("####", " "), ExtractionPolicy())
     if extracted.how in _MARKED:
         return extracted.answer
     if labels := _LABEL.findall(text):

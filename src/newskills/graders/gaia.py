@@ -8,7 +8,7 @@ import string
 
 from newskills.base.records import Row, Score
 from newskills.graders.exact import final_answer
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 _LABEL = re.compile(r"final answer[\s*_]{0,4}:[\s*_]{0,4}([^\n]+)", re.IGNORECASE)
 _SEPARATORS = re.compile("[,;]")
@@ -56,13 +56,13 @@ class GaiaGrader:
         gold = record.get("expected_answer")
         if gold is None:
             why = "the record has no expected_answer"
-            return unscored(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
-        answer = given_answer(visible(str(record.get("generation") or "")))
+            return ungradable_score(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
+        answer = given_answer(visible_reply(str(record.get("generation") or "")))
         if not answer:
-            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
+            return no_answer_score(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
         correct = same_answer(answer, str(gold))
         fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
-        return decided(stamp, correct, fields, "same" if correct else "another answer")
+        return verdict_score(stamp, correct, fields, "same" if correct else "another answer")
 
 
 def given_answer(text: str | None) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 Grid = list[list[int]]
 
@@ -47,8 +47,8 @@ class GridGrader:
         golds = _read_golds(record.get("expected_answer"))
         if not golds:
             nothing: Row = {"predicted_answer": None, "right_grids": None, "symbolic_correct": None}
-            return unscored(stamp, "expected_answer is no grid of digits", nothing)
-        all_grids = read_grids(visible(str(record.get("generation") or "")) or "", len(golds))
+            return ungradable_score(stamp, "expected_answer is no grid of digits", nothing)
+        all_grids = read_grids(visible_reply(str(record.get("generation") or "")) or "", len(golds))
         attempts = max(1, int(record.get("attempts") or 1))
         if len(all_grids) < len(golds) * attempts:
             attempts = 1
@@ -58,13 +58,13 @@ class GridGrader:
                 "right_grids": [False] * len(golds),
                 "symbolic_correct": False,
             }
-            return unanswered(stamp, record, missing)
+            return no_answer_score(stamp, record, missing)
         chosen = all_grids[-len(golds) * attempts :]
         right = [gold in chosen[place * attempts : (place + 1) * attempts] for place, gold in enumerate(golds)]
         correct = all(right)
         fields: Row = {"predicted_answer": chosen, "right_grids": right, "symbolic_correct": correct}
         why = "same grids" if correct else "another grid"
-        return decided(stamp, correct, fields, why)
+        return verdict_score(stamp, correct, fields, why)
 
 
 def read_grids(text: str, wanted: int) -> list[Grid]:

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.reading.overlap import squad_tokens
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 from newskills.graders.short_answer import short_answer
 
 _OBJECT = re.compile(r'\{\s*"(?:answer|supporting_facts)"')
@@ -86,8 +86,8 @@ class HotpotGrader:
         stamp = f"{self.name}@{self.version}"
         gold, facts = record.get("expected_answer"), record.get("supporting_facts")
         if gold is None or (self.config.supporting_facts and not isinstance(facts, list)):
-            return unscored(stamp, "the record has no expected_answer or no supporting_facts", {})
-        answer, named = parse_reply(visible(str(record.get("generation") or "")) or "")
+            return ungradable_score(stamp, "the record has no expected_answer or no supporting_facts", {})
+        answer, named = parse_reply(visible_reply(str(record.get("generation") or "")) or "")
         words = answer_overlap(answer or "", str(gold))
         spellings = gold_spellings(str(gold))
         fields: Row = {
@@ -105,9 +105,9 @@ class HotpotGrader:
             )
             fields |= {"sp_em": support.exact, "sp_f1": support.f1, "joint_em": joint.exact, "joint_f1": joint.f1}
         if answer is None:
-            return unanswered(stamp, record, fields)
+            return no_answer_score(stamp, record, fields)
         why = "exact match" if words.exact else "another answer"
-        return decided(stamp, words.exact == 1.0, fields, why, words.f1)
+        return verdict_score(stamp, words.exact == 1.0, fields, why, words.f1)
 
 
 def parse_reply(text: str) -> tuple[str | None, set[tuple[str, int]]]:

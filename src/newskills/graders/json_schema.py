@@ -9,7 +9,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 _FENCE = re.compile(r"^```[^\n`]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SHOWN = 200
@@ -58,13 +58,13 @@ class JsonSchemaGrader:
         return [f"Here it is:\n```json\n{document}\n```"]
 
     def grade(self, record: Row) -> Score:
-        document = _document(visible(str(record.get("generation") or "")) or "")
+        document = _json_text(visible_reply(str(record.get("generation") or "")) or "")
         if not document:
-            return unanswered(_STAMP, record, _fields(False, False))
+            return no_answer_score(_STAMP, record, _score_fields(False, False))
         try:
             value = json.loads(document)
         except (ValueError, RecursionError) as error:
-            return decided(_STAMP, False, _fields(False, False), f"no JSON: {str(error)[:_SHOWN]}")
+            return verdict_score(_STAMP, False, _score_fields(False, False), f"no JSON: {str(error)[:_SHOWN]}")
         return self._validated(record, value)
 
     def _validated(self, record: Row, value: object) -> Score:
@@ -77,25 +77,29 @@ class JsonSchemaGrader:
             validator = kind(schema, registry=self._referencing.jsonschema.EMPTY_REGISTRY)
             problem = next(validator.iter_errors(value), None)
         except (KeyError, ValueError, TypeError, self._jsonschema.SchemaError) as error:
-            return unscored(_STAMP, f"the schema is invalid: {str(error)[:_SHOWN]}", _fields(None, True))
+            return ungradable_score(
+                _STAMP, f"the schema is invalid: {str(error)[:_SHOWN]}", _score_fields(None, True)
+            )
         except self._referencing.exceptions.Unresolvable as error:
-            return unscored(
-                _STAMP, f"the schema refers to something outside: {error}"[:_SHOWN], _fields(None, True)
+            return ungradable_score(
+                _STAMP, f"the schema refers to something outside: {error}"[:_SHOWN], _score_fields(None, True)
             )
         except (re.error, RecursionError) as error:
-            return unscored(_STAMP, f"the schema cannot be applied: {type(error).__name__}", _fields(None, True))
+            return ungradable_score(
+                _STAMP, f"the schema cannot be applied: {type(error).__name__}", _score_fields(None, True)
+            )
         why = "valid"
         if problem is not None:
             why = f"not valid: {str(problem.message)[:_SHOWN]}"
-        return decided(_STAMP, problem is None, _fields(problem is None, True), why)
+        return verdict_score(_STAMP, problem is None, _score_fields(problem is None, True), why)
 
 
-def _fields(correct: bool | None, parsed: bool) -> Row:
+def _score_fields(correct: bool | None, parsed: bool) -> Row:
     return {"is_correct": correct, "valid_json": parsed}
 
 
-def _document(text: str) -> str:
-    blocks = _FENCE.findall(f"{text.strip()}\n") if "```" in text else []
-    if blocks:
+def _json_text(text: str) -> str:
+    text = text.strip()
+    if "```" in text and (blocks := _FENCE.findall(f"{text}\n")):
         return str(blocks[-1]).strip()
-    return text.strip()
+    return text

@@ -9,7 +9,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 from newskills.graders.reading.tables import last_block
 
 _TAGGED = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
@@ -47,12 +47,12 @@ class LiteralGrader:
         stamp, gold = f"{self.name}@{self.version}", record.get("expected_answer")
         if gold is None:
             nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
-            return unscored(stamp, "the record has no expected_answer", nothing)
-        answer = _answer_text(visible(str(record.get("generation") or "")) or "")
+            return ungradable_score(stamp, "the record has no expected_answer", nothing)
+        answer = _answer_text(visible_reply(str(record.get("generation") or "")) or "")
         if not answer:
-            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
+            return no_answer_score(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
         correct, why = _compare_values(answer, str(gold))
-        return decided(stamp, correct, {"predicted_answer": answer, "symbolic_correct": correct}, why)
+        return verdict_score(stamp, correct, {"predicted_answer": answer, "symbolic_correct": correct}, why)
 
 
 def _answer_text(text: str) -> str:

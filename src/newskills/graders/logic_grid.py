@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 
 class LogicGridGrader:
@@ -41,15 +41,19 @@ class LogicGridGrader:
         cells = _solution_cells(record.get("solution"))
         if cells is None:
             nothing: Row = dict.fromkeys(("correct_cells", "total_cells", "is_correct"))
-            return unscored(stamp, "the record has no solution with header and rows", nothing)
-        table = _answered_solution(visible(str(record.get("generation") or "")))
+            return ungradable_score(stamp, "the record has no solution with header and rows", nothing)
+        table = _answered_solution(visible_reply(str(record.get("generation") or "")))
         if table is None:
-            return unanswered(stamp, record, {"correct_cells": 0, "total_cells": len(cells), "is_correct": False})
+            return no_answer_score(
+                stamp, record, {"correct_cells": 0, "total_cells": len(cells), "is_correct": False}
+            )
         right = sum(
             _cell_text(table, house, column) == value.strip().lower() for (house, column), value in cells.items()
         )
         fields: Row = {"correct_cells": right, "total_cells": len(cells), "is_correct": right == len(cells)}
-        return decided(stamp, right == len(cells), fields, f"{right} of {len(cells)} cells", right / len(cells))
+        return verdict_score(
+            stamp, right == len(cells), fields, f"{right} of {len(cells)} cells", right / len(cells)
+        )
 
 
 def _solution_cells(solution: object) -> dict[tuple[str, str], str] | None:

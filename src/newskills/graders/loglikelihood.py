@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unscored
+from newskills.graders.reading.replies import ungradable_score, verdict_score
 
 _UNLIKELY = -1e6
 _BLANKS = re.compile(r"\s+")
@@ -44,12 +44,12 @@ class LoglikelihoodGrader:
         values, texts = record.get("loglikelihoods"), record.get("continuations")
         if not isinstance(values, list) or not isinstance(texts, list) or not 0 < len(values) == len(texts):
             why = "the record has no loglikelihoods: it was not made by the solver loglikelihood"
-            return unscored(stamp, why, nothing)
+            return ungradable_score(stamp, why, nothing)
         if len(texts) == 1:
             return self._grade_continuation(stamp, record, nothing)
         right = _right_place(record.get("expected_answer"), texts)
         if right is None:
-            return unscored(stamp, "expected_answer names none of the continuations", nothing)
+            return ungradable_score(stamp, "expected_answer names none of the continuations", nothing)
         chosen = _best_place(values)
         per_character = _best_place(
             [value / max(1, len(text.strip())) for value, text in zip(values, texts, strict=True)]
@@ -62,13 +62,13 @@ class LoglikelihoodGrader:
             "acc_norm": per_character == right,
             "loglikelihood": values[right],
         }
-        return decided(stamp, chosen == right, fields, "likeliest continuation")
+        return verdict_score(stamp, chosen == right, fields, "likeliest continuation")
 
     def _grade_continuation(self, stamp: str, record: Row, nothing: Row) -> Score:
         greedy = (record.get("greedy") or [None])[0]
         if greedy is None:
             why = "the server did not say which tokens were likeliest"
-            return unscored(stamp, why, {**nothing, "loglikelihood": record["loglikelihoods"][0]})
+            return ungradable_score(stamp, why, {**nothing, "loglikelihood": record["loglikelihoods"][0]})
         predicted_answer = "another continuation"
         if greedy:
             predicted_answer = record["continuations"][0].strip()
@@ -79,7 +79,7 @@ class LoglikelihoodGrader:
             "acc_norm": None,
             "loglikelihood": record["loglikelihoods"][0],
         }
-        return decided(stamp, greedy, fields, "likeliest text" if greedy else "another text is likelier")
+        return verdict_score(stamp, greedy, fields, "likeliest text" if greedy else "another text is likelier")
 
 
 class LikelihoodMassGrader:
@@ -105,11 +105,13 @@ class LikelihoodMassGrader:
         values, truths = record.get("loglikelihoods"), record.get("true_continuations")
         if not isinstance(values, list) or not isinstance(truths, list) or not 0 < len(values) == len(truths):
             why = "loglikelihoods and true_continuations must be lists of the same length"
-            return unscored(stamp, why, {"symbolic_correct": None})
+            return ungradable_score(stamp, why, {"symbolic_correct": None})
         best = max(values)
         masses = [math.exp(value - best) for value in values]
         share = math.fsum(mass for mass, true in zip(masses, truths, strict=True) if true) / math.fsum(masses)
-        return decided(stamp, share > 0.5, {"symbolic_correct": share}, f"{share:.1%} on true answers", share)
+        return verdict_score(
+            stamp, share > 0.5, {"symbolic_correct": share}, f"{share:.1%} on true answers", share
+        )
 
 
 def _best_place(values: Sequence[float]) -> int:
@@ -125,8 +127,7 @@ def _right_place(expected: Any, texts: Sequence[str]) -> int | None:
     named = [place for place, text in enumerate(texts) if text.strip() == str(expected).strip()]
     if len(named) == 1:
         return named[0]
-    place = ascii_uppercase.find(str(expected)) if len(str(expected)) == 1 else -1
-    if 0 <= place < len(texts):
+    if len(str(expected)) == 1 and 0 <= (place := ascii_uppercase.find(str(expected))) < len(texts):
         return place
     return None
 
@@ -151,6 +152,6 @@ class PerplexityGrader:
             or isinstance(loglikelihood, bool)
             or not isinstance(loglikelihood, int | float)
         ):
-            return unscored(stamp, "the record has no text with its loglikelihood", nothing)
+            return ungradable_score(stamp, "the record has no text with its loglikelihood", nothing)
         fields: Row = {"num_bytes": len(text.encode()), "num_words": len(_BLANKS.split(text))}
-        return decided(stamp, True, fields, "measured")
+        return verdict_score(stamp, True, fields, "measured")

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Row, Score
 from newskills.graders.reading.overlap import edit_distance
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _FINAL = re.compile(r"final answer\s{0,4}:\s{0,4}\[([^\[\]]*)\]\W{0,8}\Z", re.IGNORECASE)
@@ -30,7 +30,7 @@ def _gold_texts(gold: object) -> list[str]:
 
 def _folded_reply(record: Row) -> str:
     """Return the reply as one folded text; what a server was given to begin with counts as well as what follows."""
-    return _CONTROL.sub("\n", visible(str(record.get("generation") or "")) or "").strip().lower()
+    return _CONTROL.sub("\n", visible_reply(str(record.get("generation") or "")) or "").strip().lower()
 
 
 class RulerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -60,15 +60,15 @@ class RulerGrader:
     def grade(self, record: Row) -> Score:
         stamp, golds = f"{self.name}@{self.version}", _gold_texts(record.get("expected_answer"))
         if not golds:
-            return unscored(
+            return ungradable_score(
                 stamp, "the record has no expected_answer", {"predicted_answer": None, "is_correct": None}
             )
         answer = _folded_reply(record)
         if not answer:
-            return unanswered(stamp, record, {"predicted_answer": None, "is_correct": 0.0})
+            return no_answer_score(stamp, record, {"predicted_answer": None, "is_correct": 0.0})
         share = _found_share(answer, golds, str(record.get("match_type", self.config.match_type)))
         fields: Row = {"predicted_answer": answer, "is_correct": share}
-        return decided(stamp, share == 1, fields, f"{share:.0%} of the texts occur", share)
+        return verdict_score(stamp, share == 1, fields, f"{share:.0%} of the texts occur", share)
 
 
 def _found_share(answer: str, golds: Sequence[str], match: str) -> float:
@@ -105,15 +105,17 @@ class Ruler2Grader:
             record = {**record, "generation": _last_question(_folded_reply(record))}
         score = self._exact.grade(record)
         if score.outcome == "unscored":
-            return unscored(f"{self.name}@{self.version}", score.why or "", {**score.fields, "soft_score": None})
+            return ungradable_score(
+                f"{self.name}@{self.version}", score.why or "", {**score.fields, "soft_score": None}
+            )
         words = _folded_reply(record).split()[:_MOST_WORDS]
         softs = [_soft_score(words, gold.lower().split()) for gold in _gold_texts(record["expected_answer"])]
         part = record.get("match_type", self.config.match_type) == "part"
         soft_score = max(softs) if part else sum(softs) / len(softs)
         fields = {**score.fields, "soft_score": soft_score}
         if score.outcome == "no_answer":
-            return unanswered(f"{self.name}@{self.version}", record, fields)
-        return decided(
+            return no_answer_score(f"{self.name}@{self.version}", record, fields)
+        return verdict_score(
             f"{self.name}@{self.version}", score.outcome == "correct", fields, score.why or "", score.value
         )
 
@@ -167,16 +169,16 @@ class MrcrGrader:
         prefix, gold = record.get("random_string_to_prepend"), record.get("expected_answer")
         if not prefix or gold is None:
             why = "the record has no random_string_to_prepend or no expected_answer"
-            return unscored(stamp, why, {"predicted_answer": None, "seq_match_ratio": None})
+            return ungradable_score(stamp, why, {"predicted_answer": None, "seq_match_ratio": None})
         reply = _to_the_letter(str(record.get("generation") or ""))[:_LONGEST]
         if not reply.strip():
-            return unanswered(stamp, record, {"predicted_answer": None, "seq_match_ratio": 0.0})
+            return no_answer_score(stamp, record, {"predicted_answer": None, "seq_match_ratio": 0.0})
         if not reply.startswith(prefix):
             fields: Row = {"predicted_answer": reply, "seq_match_ratio": 0.0}
-            return decided(stamp, False, fields, "the random text is not at the beginning", 0.0)
+            return verdict_score(stamp, False, fields, "the random text is not at the beginning", 0.0)
         answer, right = reply.removeprefix(prefix), str(gold).removeprefix(prefix)
         ratio = float(SequenceMatcher(None, answer, right).ratio())
-        return decided(
+        return verdict_score(
             stamp, ratio == 1, {"predicted_answer": answer, "seq_match_ratio": ratio}, f"ratio {ratio:.2f}", ratio
         )
 
@@ -199,18 +201,18 @@ class GraphwalksGrader:
         stamp, gold = f"{self.name}@{self.version}", _gold_nodes(record.get("expected_answer"))
         if gold is None:
             nothing: Row = {"predicted_answer": None, "f1": None, "parse_failed": None}
-            return unscored(stamp, "the record has no list as expected_answer", nothing)
-        last = (visible(str(record.get("generation") or "")) or "").rstrip().rpartition("\n")[2]
+            return ungradable_score(stamp, "the record has no list as expected_answer", nothing)
+        last = (visible_reply(str(record.get("generation") or "")) or "").rstrip().rpartition("\n")[2]
         match = _FINAL.search(last[-_LONGEST:])
         if match is None:
-            return unanswered(stamp, record, {"predicted_answer": None, "f1": 0.0, "parse_failed": True})
+            return no_answer_score(stamp, record, {"predicted_answer": None, "f1": 0.0, "parse_failed": True})
         nodes = {node for part in match[1].split(",") if (node := part.strip(" \t'\"`"))}
         right = {str(node) for node in gold}
         f1 = 1.0
         if nodes or right:
             f1 = 2 * len(nodes & right) / (len(nodes) + len(right))
         fields: Row = {"predicted_answer": ", ".join(sorted(nodes)), "f1": f1, "parse_failed": False}
-        return decided(stamp, f1 == 1, fields, f"F1 {f1:.2f}", f1)
+        return verdict_score(stamp, f1 == 1, fields, f"F1 {f1:.2f}", f1)
 
 
 def _gold_nodes(gold: object) -> list[Any] | None:

@@ -16,7 +16,7 @@ from newskills.base.records import Row, Score
 from newskills.graders.exact import final_answer
 from newskills.graders.multichoice import MultichoiceGrader
 from newskills.graders.reading.overlap import squad_score
-from newskills.graders.reading.replies import decided, unanswered, unscored
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score
 from newskills.graders.reading.rouge import rouge_l, rouge_l_of_lines, rouge_l_of_sentences
 
 Measure = Literal[
@@ -74,8 +74,10 @@ class LongTextGrader:
     answer_keys = ("generation",)
 
     def gold_reply(self, record: Row) -> str | None:
-        golds = record.get("answers") or [record.get("expected_answer")]
-        return None if golds[0] is None else str(golds[0])
+        gold = (record.get("answers") or [record.get("expected_answer")])[0]
+        if gold is None:
+            return None
+        return str(gold)
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -87,18 +89,18 @@ class LongTextGrader:
             why = "the record has no expected_answer"
             if golds:
                 why = f"there is no measure '{measure}'"
-            return unscored(stamp, why, {"predicted_answer": None, "score": None})
+            return ungradable_score(stamp, why, {"predicted_answer": None, "score": None})
         reply = after_thinking(str(record.get("generation") or "")) or ""
         if not (text := reply.strip()):
-            return unanswered(stamp, record, {"predicted_answer": None, "score": 0.0})
+            return no_answer_score(stamp, record, {"predicted_answer": None, "score": 0.0})
         answer = reply if measure == "code" else text
         if measure in _READ:
             answer = _READ[measure](text, record)
         if not answer:
-            return unanswered(stamp, record, {"predicted_answer": None, "score": 0.0})
+            return no_answer_score(stamp, record, {"predicted_answer": None, "score": 0.0})
         value = max(_MEASURES[measure](answer, gold, record) for gold in golds)
         fields: Row = {"predicted_answer": answer, "score": value}
-        return decided(stamp, value == 1, fields, f"{measure} {value:.2f}", value)
+        return verdict_score(stamp, value == 1, fields, f"{measure} {value:.2f}", value)
 
 
 def _score_f1(answer: str, gold: str, record: Row) -> float:
@@ -114,7 +116,7 @@ def _f1_characters(answer: str, gold: str, record: Row) -> float:
         [char for char in text.lower() if not (char.isspace() or _MARKS.match(char))] for text in (answer, gold)
     )
     common = (Counter(first) & Counter(second)).total()
-    return 2 * common / (len(first) + len(second)) if common else 0.0
+    return 2 * common / max(len(first) + len(second), 1)
 
 
 def _score_same(answer: str, gold: str, record: Row) -> float:
@@ -129,13 +131,17 @@ def _score_same(answer: str, gold: str, record: Row) -> float:
 def _score_class(answer: str, gold: str, record: Row) -> float:
     named = {name for name in record.get("all_classes") or [gold] if name in answer}
     named -= {name for name in named if any(name != other and name in other for other in named) and name != gold}
-    return 1 / len(named) if gold in named else 0.0
+    if gold not in named:
+        return 0.0
+    return 1 / len(named)
 
 
 def _score_count(answer: str, gold: str, record: Row) -> float:
     numbers = Counter(_INTEGER.findall(answer))
     wanted = _INTEGER.findall(gold)
-    return numbers[wanted[0]] / numbers.total() if wanted and numbers else 0.0
+    if not wanted or not numbers:
+        return 0.0
+    return numbers[wanted[0]] / numbers.total()
 
 
 def _score_code(answer: str, gold: str, record: Row) -> float:
@@ -159,7 +165,7 @@ def _score_contained(answer: str, gold: str, record: Row) -> float:
 def _score_sequence(answer: str, gold: str, record: Row) -> float:
     ours, theirs = ([float(number) for number in _NUMBER.findall(text)] for text in (answer, gold))
     right = sum(takewhile(bool, map(eq, ours, theirs)))
-    return right / len(theirs) if theirs else 0.0
+    return float(right / max(len(theirs), 1))
 
 
 def _score_label(answer: str, gold: str, record: Row) -> float:
@@ -171,13 +177,15 @@ def _score_label(answer: str, gold: str, record: Row) -> float:
 
 
 def _first_number(text: str, record: Row) -> str:
-    match = _POSITIVE.search(final_answer(text) or text)
-    return match[0] if match else ""
+    if match := _POSITIVE.search(final_answer(text) or text):
+        return match[0]
+    return ""
 
 
 def _last_number(text: str, record: Row) -> str:
-    match = _AT_THE_END.search((final_answer(text) or text).replace("\u2212", "-"))
-    return str(int(match[1])) if match else ""
+    if match := _AT_THE_END.search((final_answer(text) or text).replace("\u2212", "-")):
+        return str(int(match[1]))
+    return ""
 
 
 def _read_option(text: str, record: Row) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score
 
 SUPPORTED, NOT_SUPPORTED, IRRELEVANT = VERDICTS = ("supported", "not_supported", "irrelevant")
 KS = (64, 178)
@@ -54,8 +54,8 @@ class LongFactGrader:
         fields |= {"precision": precision}
         fields |= {f"f1_at_{k}": f1_at(right, wrong, k) for k in KS}
         if not str(record.get("generation") or "").strip():
-            return unanswered(stamp, record, fields)
-        return decided(
+            return no_answer_score(stamp, record, fields)
+        return verdict_score(
             stamp, right > 0 and not wrong, fields, f"{right} of {right + wrong}", fields[f"f1_at_{KS[0]}"]
         )
 
@@ -74,6 +74,6 @@ def f1_at(supported: int, not_supported: int, k: int) -> float:
 
 def _unscored_claims(stamp: str, why: str, counts: Row) -> Score:
     nothing: Row = {**counts, "precision": None, **{f"f1_at_{k}": None for k in KS}}
-    score = unscored(stamp, why, nothing)
+    score = ungradable_score(stamp, why, nothing)
     score.cause = "judge"
     return score

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError
 from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.reading.conclusions import letter_concluded
 from newskills.graders.reading.grammar import make_grammar
 from newskills.graders.reading.hedges import other_options, several_boxes, side_by_side
@@ -112,8 +112,10 @@ class MultichoiceGrader:
             forms += ["\\boxed{{{}}}", "\\boxed{{({})}}", "\\boxed{{\\text{{{}}}}}"]
         statements = [form.format(letter) for form in forms]
         text = str(record.get(letter, ""))
-        named = len(text) < _NAMEABLE and "\n" not in text and letter == names.get(_fold_text(text))
-        return [*statements, f"Answer: {letter.lower()}", *([f"Answer: {text}"] if named else [])]
+        statements.append(f"Answer: {letter.lower()}")
+        if len(text) < _NAMEABLE and "\n" not in text and letter == names.get(_fold_text(text)):
+            statements.append(f"Answer: {text}")
+        return statements
 
     def grade(self, record: Row) -> Score:
         gold = record.get("expected_answer")
@@ -122,18 +124,17 @@ class MultichoiceGrader:
         names = _option_names(record)
         expected = names.get(_fold_text(str(gold))) or letter_in(str(gold), 26) or str(gold).strip()
         if self.config.use_predicted_answer_key or "generation" not in record:
-            field = record.get("predicted_answer")
-            letter, how = (
-                (None if field is None else _meant_option(str(field), count_choices(record), names)) or None,
-                "field",
-            )
+            field, letter, how = record.get("predicted_answer"), None, "field"
+            if field is not None:
+                letter = _meant_option(str(field), count_choices(record), names) or None
         else:
             letter, how = self._choose_letter(record, names)
         if letter is None:
             cut_short = how == "thinking" or record.get("finish_reason") == "length"
             return self._make_score(None, False, f"no answer ({how})", "truncation" if cut_short else "model")
-        correct = letter == expected
-        return self._make_score(letter, correct, f"letter ({how})", None if correct else "model")
+        if letter == expected:
+            return self._make_score(letter, True, f"letter ({how})", None)
+        return self._make_score(letter, False, f"letter ({how})", "model")
 
     def _choose_letter(self, record: Row, names: Mapping[str, str]) -> tuple[str | None, str]:
         reply = after_thinking(str(record["generation"] or ""))
@@ -143,38 +144,41 @@ class MultichoiceGrader:
         count = count_choices(record)
         for candidate, how in self._answer_candidates(text, record):
             if (letter := _meant_option(candidate, count, names)) is not None:
-                how_read = how if letter else "several letters"
-                return letter or None, how_read
+                return _one_letter(letter, how)
         if self.config.strict_extraction:
             return None, "none"
         if (letter := letter_in_double_brackets(text, count)) is not None:
             return letter, "double brackets"
         if (letter := _on_answer_line(text, count, names)) is not None:
-            return letter or None, "answer line" if letter else "several letters"
+            return _one_letter(letter, "answer line")
         for whole in (text, text.strip().rsplit("\n", 1)[-1]):
             if (letter := names.get(_fold_text(whole))) is not None:
                 return letter, "name"
         if (letter := letter_announced(text, count, names)) is not None:
             return letter, "last line"
         if (letter := letter_stated(text, count, names)) is not None:
-            return letter or None, "statement" if letter else "several letters"
+            return _one_letter(letter, "statement")
         if (letter := letter_concluded(text, count)) is not None:
-            return letter or None, "statement" if letter else "several letters"
-        letter = letter_of_a_line(text, count, names)
-        return letter, "none" if letter is None else "line"
+            return _one_letter(letter, "statement")
+        if (letter := letter_of_a_line(text, count, names)) is not None:
+            return letter, "line"
+        return None, "none"
 
     def _answer_candidates(self, text: str, record: Row) -> list[tuple[str, str]]:
         """Return at most one candidate: what the expression or the box gives, in the order that `relaxed` says."""
         boxed = bool(record.get("extract_from_boxed", self.config.extract_from_boxed))
         relaxed = bool(record.get("relaxed", self.config.relaxed))
         patterns = record.get("extract_regex", self.config.extract_regex)
-        pattern_list = [patterns] if isinstance(patterns, str) else list(patterns)
-        from_regex = _by_regex(text, pattern_list)
+        if isinstance(patterns, str):
+            patterns = [patterns]
+        from_regex = _by_regex(text, list(patterns))
         from_box = _by_box(text)
         if relaxed:
             chosen = from_regex or from_box
+        elif boxed:
+            chosen = from_box
         else:
-            chosen = from_box if boxed else from_regex
+            chosen = from_regex
         if chosen is not None:
             return [chosen]
         return []
@@ -184,8 +188,10 @@ class MultichoiceGrader:
             outcome = "unscored"
         elif letter is None:
             outcome = "no_answer"
+        elif correct:
+            outcome = "correct"
         else:
-            outcome = "correct" if correct else "wrong"
+            outcome = "wrong"
         return Score(
             outcome=outcome,  # type: ignore[arg-type]
             fields={"predicted_answer": letter, "symbolic_correct": correct},
@@ -210,6 +216,13 @@ def count_choices(record: Row) -> int:
     return 26
 
 
+def _one_letter(letter: str, how: str) -> tuple[str | None, str]:
+    """Return a letter that was found, and how; SEVERAL is no letter."""
+    if letter == SEVERAL:
+        return None, "several letters"
+    return letter, how
+
+
 def _option_names(record: Row) -> dict[str, str]:
     """Map the folded text of each option that differs in more than its dress (Yes, No, Maybe) to its letter."""
     options: list[tuple[str, object]] = [(c, record[c]) for c in takewhile(record.__contains__, ascii_uppercase)]
@@ -229,8 +242,9 @@ def _fold_text(text: str) -> str:
         return ""
     if text.isascii() and text[:1].isalpha() and text[-1:].isalnum() and "\\" not in text:  # as most options are
         return " ".join(text.casefold().split())
-    unwrapped = _WRAPPED.sub(r"\1", text) if "\\" in text else text
-    plain = unwrapped.casefold()
+    if "\\" in text:
+        text = _WRAPPED.sub(r"\1", text)
+    plain = text.casefold()
     if not plain.isascii():
         plain = plain_text(plain.replace(_DOTTED, "i"))
     return " ".join((strip_around(plain, _DRESS) or plain.strip(_QUOTED)).split())
@@ -268,8 +282,9 @@ def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | No
 def _named_behind(text: str, label: Label, names: Mapping[str, str]) -> str | None:
     """Return the option whose text stands behind a label; SEVERAL where the texts of several do, None where none
     does."""
-    lines = what_follows(text, label) if names else ()
-    for line in lines:
+    if not names:
+        return None
+    for line in what_follows(text, label):
         for form in (line, _CLAUSE.split(line, maxsplit=1)[0]):
             letter = names.get(_fold_text(form))
             if letter is not None:
@@ -283,8 +298,9 @@ def _named_behind(text: str, label: Label, names: Mapping[str, str]) -> str | No
 
 def _lettered_behind(text: str, label: Label, count: int, names: Mapping[str, str]) -> str | None:
     """Return the letter before its own option behind a label, also where that text denies: "(D) cannot be known"."""
-    lines = what_follows(text, label) if names else ()
-    for line in lines:
+    if not names:
+        return None
+    for line in what_follows(text, label):
         letter, names_it = begins_with(line, count, names)
         if names_it and len(line.strip(_DRESS)) > 1:
             return letter
@@ -297,8 +313,9 @@ def _settle_letter(text: str, every: list[Label], named: NamedLetter, count: int
     if named.letter == SEVERAL:
         return SEVERAL
     line, _, below = text[named.end : named.end + _NEAR].partition("\n")
-    lines = [line for line in below.splitlines() if line.strip()][:1]
-    letter, names_it = begins_with(lines[0], count, names) if lines else (None, False)
+    letter, names_it = None, False
+    if next_line := next(filter(str.strip, below.splitlines()), ""):
+        letter, names_it = begins_with(next_line, count, names)
     if (names_it and letter != named.letter) or other_options(line, named.letter, names):
         return SEVERAL
     for earlier in every[1:_GUESSES]:
@@ -338,7 +355,7 @@ def _only_marks_after(text: str, at: int) -> str:
 def _by_box(text: str) -> tuple[str, str] | None:
     if "box" not in text:
         return None
-    extracted = extract(text, ExtractionPolicy(extract_from_boxed=True))
+    extracted = extract_by_policy(text, ExtractionPolicy(extract_from_boxed=True))
     if extracted.answer is None or extracted.how not in ("box", "boxes"):
         return None
     if several_boxes(text):
@@ -355,8 +372,7 @@ def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:
         except re.error as error:
             raise ConfigError(f"extract_regex '{pattern}' is not a regular expression: {error}.") from error
         if matches:
-            groups = [g for g in matches[-1].groups() if g]
-            matched_text = groups[0] if groups else matches[-1].group()
+            matched_text = next(filter(None, matches[-1].groups()), matches[-1].group())
             return matched_text, "regex"
     return None
 

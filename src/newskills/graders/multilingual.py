@@ -12,7 +12,7 @@ from newskills.graders.instructions.language import is_language, language_suppor
 from newskills.graders.math.config import MathConfig
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.multichoice import MultichoiceConfig, MultichoiceGrader
-from newskills.graders.reading.replies import visible
+from newskills.graders.reading.replies import visible_reply
 
 _FORMULA = re.compile(r"\$[^$]{0,2000}\$|\\[a-zA-Z]{1,20}|```[^`]{0,20000}```")
 
@@ -25,7 +25,7 @@ def in_language(record: Row) -> bool | None:
     target = record.get("target_language")
     if not target or "generation" not in record:
         return None
-    text = visible(str(record["generation"] or ""))
+    text = visible_reply(str(record["generation"] or ""))
     return text is not None and is_language(_FORMULA.sub(" ", text), str(target).lower())
 
 

@@ -11,10 +11,10 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.multichoice import count_choices
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 from newskills_math.values.tolerance import is_near
 
 _ANSWER_LINE = re.compile(
@@ -60,20 +60,22 @@ class OptionSetGrader:
     def grade(self, record: Row) -> Score:
         expected = sorted_letters(str(record.get("expected_answer") or ""), 26)
         if not expected:
-            return unscored(self._stamp, "the record has no letters as expected_answer", _score_fields(None, None))
+            return ungradable_score(
+                self._stamp, "the record has no letters as expected_answer", _score_fields(None, None)
+            )
         chosen = self._chosen_letters(record)
         if not chosen:
-            return unanswered(self._stamp, record, _score_fields(None, False))
+            return no_answer_score(self._stamp, record, _score_fields(None, False))
         if chosen == expected:
-            return decided(self._stamp, True, _score_fields(chosen, True), "all options")
+            return verdict_score(self._stamp, True, _score_fields(chosen, True), "all options")
         credit, why = 0.0, "other options"
         if set(chosen) < set(expected):
             credit, why = self.config.partial * len(chosen), "some of the options"
-        return decided(self._stamp, False, _score_fields(chosen, credit or False), why, credit)
+        return verdict_score(self._stamp, False, _score_fields(chosen, credit or False), why, credit)
 
     def _chosen_letters(self, record: Row) -> str:
-        text = visible(str(record.get("generation") or "")) or ""
-        extracted = extract(text, ExtractionPolicy(extract_from_boxed=True))
+        text = visible_reply(str(record.get("generation") or "")) or ""
+        extracted = extract_by_policy(text, ExtractionPolicy(extract_from_boxed=True))
         if extracted.answer is not None and extracted.how in ("box", "boxes"):
             return sorted_letters(extracted.answer, count_choices(record))
         lines = [
@@ -112,7 +114,7 @@ class JEEBenchGrader:
         grader = self._graders.get(str(record.get("answer_type")))
         if grader is None:
             answer_types = ", ".join(self._graders)
-            return unscored(
+            return ungradable_score(
                 f"{self.name}@{self.version}", f"answer_type is none of {answer_types}", _score_fields(None, None)
             )
         score = grader.grade(record)
@@ -123,7 +125,7 @@ class JEEBenchGrader:
             and isinstance(grader, MathGrader)
             and is_near(answer, gold, 0, 0.01, strict=False)
         ):
-            return decided(score.grader, True, _score_fields(answer, True), "within 0.01")
+            return verdict_score(score.grader, True, _score_fields(answer, True), "within 0.01")
         return score
 
 

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from newskills.base.records import Row, Score
 from newskills.graders.exact import final_answer
 from newskills.graders.reading.overlap import anls_score, drop_score, split_spans, squad_score, trivia_score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 Gold = str | Sequence[str]
 
@@ -72,12 +72,12 @@ class ShortAnswerGrader:
         golds = list(self._accepted_answers(record))
         if not golds:
             nothing: Row = {"predicted_answer": None, "symbolic_correct": None, **dict.fromkeys(names)}
-            return unscored(stamp, f"the record has no {self.config.gold_key}", nothing)
-        reply = visible(str(record.get("generation") or ""))
+            return ungradable_score(stamp, f"the record has no {self.config.gold_key}", nothing)
+        reply = visible_reply(str(record.get("generation") or ""))
         answer = short_answer(reply)
         if not reply or not answer:
             missing: Row = {"predicted_answer": None, "symbolic_correct": False, **dict.fromkeys(names, 0.0)}
-            return unanswered(stamp, record, missing)
+            return no_answer_score(stamp, record, missing)
         measure = self._choose_measure(record)
         judged = reply if self.config.measure == "contained" else answer
         columns = list(zip(*(measure(judged, gold) for gold in golds), strict=True))
@@ -90,12 +90,13 @@ class ShortAnswerGrader:
             **dict(zip(names, scores, strict=True)),
         }
         why = "right" if correct else "another answer"
-        return decided(stamp, correct, fields, why, scores[-1])
+        return verdict_score(stamp, correct, fields, why, scores[-1])
 
     def _accepted_answers(self, record: Row) -> Iterator[Gold]:
-        first = record.get(self.config.gold_key)
-        first_gold = [] if first is None else [first]
-        for gold in first_gold + list(record.get(self.config.accepted_key) or ()):
+        golds = list(record.get(self.config.accepted_key) or ())
+        if record.get(self.config.gold_key) is not None:
+            golds.insert(0, record[self.config.gold_key])
+        for gold in golds:
             if isinstance(gold, list):
                 yield [str(span) for span in gold]
             else:

@@ -9,7 +9,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unscored
+from newskills.graders.reading.replies import ungradable_score, verdict_score
 
 _HALF = 0.5
 
@@ -25,7 +25,9 @@ class CometGrader:
         score = _read_number(record.get("judgement"))
         if score is None:
             return _unscored_text(stamp, "there is no score", {"comet": None})
-        return decided(stamp, score >= _HALF, {"comet": score}, f"COMET {score:.3f}", min(1.0, max(0.0, score)))
+        return verdict_score(
+            stamp, score >= _HALF, {"comet": score}, f"COMET {score:.3f}", min(1.0, max(0.0, score))
+        )
 
 
 class NearestOptionGrader:
@@ -42,14 +44,14 @@ class NearestOptionGrader:
         if not similarities or len(similarities) > len(ascii_uppercase):
             return _unscored_text(stamp, "there are no similarities", nothing)
         if expected not in ascii_uppercase[: len(similarities)] or not expected:
-            return unscored(stamp, "expected_answer is the letter of no option", nothing)
+            return ungradable_score(stamp, "expected_answer is the letter of no option", nothing)
         if not str(record.get("generation") or "").strip():
             empty: Row = {"predicted_answer": None, "symbolic_correct": False, "is_correct": False}
             return Score(outcome="no_answer", fields=empty, grader=stamp, why="no answer", cause="model")
         letter = ascii_uppercase[max(range(len(similarities)), key=lambda place: similarities[place])]
         right = letter == expected
         fields: Row = {"predicted_answer": letter, "symbolic_correct": right, "is_correct": right}
-        return decided(stamp, right, fields, f"nearest to {letter}")
+        return verdict_score(stamp, right, fields, f"nearest to {letter}")
 
 
 def _unscored_text(stamp: str, why: str, fields: Row) -> Score:

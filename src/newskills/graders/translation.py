@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 _TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 _CHRF_ORDER = 6
@@ -63,17 +63,19 @@ class TranslationGrader:
         reference = record.get(self.config.reference_key)
         if not reference:
             nothing: Row = {"predicted_answer": None, **dict.fromkeys(names)}
-            return unscored(stamp, f"the record has no {self.config.reference_key}", nothing)
+            return ungradable_score(stamp, f"the record has no {self.config.reference_key}", nothing)
         language = str(record.get("target_language") or "").replace("-", "_").partition("_")[0].lower()
         tokenizer = self.config.tokenizer or _TOKENIZERS.get(language, "13a")
-        text = " ".join((visible(str(record.get("generation") or "")) or "").split())[:_LONGEST]
+        text = " ".join((visible_reply(str(record.get("generation") or "")) or "").split())[:_LONGEST]
         counts = bleu_counts(text, str(reference), tokenizer)
         characters = chrf_counts(text, str(reference))
         value = _sentence_chrf(characters)
         fields: Row = dict(zip(names, (counts, characters, value, tokenizer), strict=True))
         if not text:
-            return unanswered(stamp, record, {"predicted_answer": None, **fields})
-        return decided(stamp, value >= _HALF, {"predicted_answer": text, **fields}, f"chrF {value:.2f}", value)
+            return no_answer_score(stamp, record, {"predicted_answer": None, **fields})
+        return verdict_score(
+            stamp, value >= _HALF, {"predicted_answer": text, **fields}, f"chrF {value:.2f}", value
+        )
 
 
 @lru_cache(maxsize=8)

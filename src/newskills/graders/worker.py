@@ -9,7 +9,7 @@ from typing import cast
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
-from newskills.graders import executes, make_grader
+from newskills.graders import is_executing, make_grader
 from newskills.graders.reading.record_faults import grading_function
 
 
@@ -19,7 +19,7 @@ def make(config: Row) -> Callable[[Row], Score]:
     Raises ConfigError for a grader that runs code, UnknownNameError.
     """
     grader = make_grader(config["name"], config["config"])
-    if executes(grader):
+    if is_executing(grader):
         raise ConfigError(f"Grader '{config['name']}' runs code; a worker process cannot do that for it.")
     return grading_function(cast(Grader, grader))
 

@@ -82,7 +82,7 @@ class AttendedExecutor(Protocol):
     """An executor whose jobs run on the launching machine, so that the launching command waits for them."""
 
     def wait(self, handles: Sequence[str]) -> dict[str, str]:
-        """Handle → state, when all have ended. Ctrl-C cancels them first."""
+        """Return handle → state, when all have ended. Ctrl-C cancels them first."""
         ...
 
 

@@ -53,7 +53,7 @@ class JobState(Struct, frozen=True, kw_only=True):
 
     @property
     def code(self) -> int:
-        """What `ns` may end with: 0 only where the job completed; while it runs there is none, and 0 is said."""
+        """Return the exit code that `ns` may end with: 0 where the job completed, and while it runs."""
         if not self.ended or self.state == "completed":
             return 0
         return self.exit_code or 1

@@ -11,7 +11,7 @@ from newskills.base.store import atomic_write
 from newskills.recipes.improve.loop import Improvement
 from newskills.recipes.improve.records import BASE, EVALUATIONS_FOLDER, ImproveSpec, RoundRecord, stage_seconds
 from newskills.view.comparison import shown
-from newskills.view.comparison.paired_runs import CompareOptions, compare
+from newskills.view.comparison.paired_runs import CompareOptions, compare_run_folders
 from newskills.view.documents.charts import Series, line_chart
 from newskills.view.documents.document import Block, Figure, Heading, Paragraph, Table, as_html, as_markdown
 from newskills.view.documents.trainings import training_blocks
@@ -140,7 +140,7 @@ def _flip_blocks(spec: ImproveSpec, record: RoundRecord) -> Iterator[Block]:
     evaluations = spec.output_dir / EVALUATIONS_FOLDER
     yield Heading(f"{record.name} against {record.begun_from}")
     try:
-        comparison = compare(
+        comparison = compare_run_folders(
             [evaluations / (record.begun_from or BASE), evaluations / record.name], CompareOptions()
         )
     except DataError as error:

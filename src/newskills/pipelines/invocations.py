@@ -37,7 +37,7 @@ class InvocationTask(Struct, frozen=True, kw_only=True):
 
     @property
     def scores(self) -> dict[str, float]:
-        """Name of a score → its value; empty where no results lie on this machine (yet)."""
+        """Return name of a score → its value; empty where no results lie on this machine (yet)."""
         return invocation_keeper().scores(self.folder / "artifacts")
 
 

@@ -50,14 +50,14 @@ class CodeTags(Struct, frozen=True, kw_only=True):
         output."""
         output = self.format_output(result)
         if not note:
-            return self.between(output)
+            return self.tag_output(output)
         if self.new_turn:
             if not output.strip():
-                return self.between(note)
-            return self.between(f"{output.rstrip()}\n{note}")
-        return f"{self.between(output)}{note}"
+                return self.tag_output(note)
+            return self.tag_output(f"{output.rstrip()}\n{note}")
+        return f"{self.tag_output(output)}{note}"
 
-    def closed(self, text: str, lead: str = "") -> str:
+    def close_block(self, text: str, lead: str = "") -> str:
         """Close `text` with the end tag of a block that it leaves open; `lead` is what it goes on from."""
         whole = self._tag_start(lead, text) + text
         if whole.count(self.begin) != whole.count(self.end) + 1:
@@ -97,7 +97,7 @@ class CodeTags(Struct, frozen=True, kw_only=True):
             done += [self.wrap_output(result), rest.removeprefix("\n")]
         return "".join(done).replace("{code_begin}\n", self.begin).replace("{code_end}\n", self.end)
 
-    def between(self, output: str) -> str:
+    def tag_output(self, output: str) -> str:
         """Put `output` between the output tags, which stand on lines of their own where they do so at all."""
         if self.style == "llama":
             return f"{self.output_begin}{output}{self.output_end}"

@@ -20,7 +20,7 @@ from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import ExecutingGrader, Grader, Kit, NeedsCheck
 from newskills.base.records import Row, Score
 from newskills.environments.config import EnvironmentConfig
-from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
+from newskills.graders import cpu_seconds, is_executing, make_grader, needs_sandbox
 from newskills.graders.reading.record_faults import missing_answer
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.environments import EnvironmentPools
@@ -51,7 +51,7 @@ def grade_rows(
     """
     made = make_grader(grader, config)
     rows = with_answers(((f"row {number}", row) for number, row in enumerate(rows, 1)), made)
-    if executes(made):
+    if is_executing(made):
         return _grade_by_execution(rows, made, sandbox, environment)
     limits = PoolOptions(cpu_seconds=cpu_seconds(made), processes=processes)
     return _grade_rows(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)

@@ -38,13 +38,13 @@ def make_sandbox(config: SandboxConfig, environ: Mapping[str, str]) -> Sandbox:
     else:
         from newskills.sandbox.host import LocalSandbox
 
-        sandbox = LocalSandbox(settled(config, environ), environ)
+        sandbox = LocalSandbox(with_environ_settings(config, environ), environ)
     if config.disable_session_restore or environ.get(DISABLE_RESTORE_VARIABLE, "").lower() not in OFF:
         return sandbox
     return ReplayingSandbox(sandbox)
 
 
-def settled(config: SandboxConfig, environ: Mapping[str, str]) -> SandboxConfig:
+def with_environ_settings(config: SandboxConfig, environ: Mapping[str, str]) -> SandboxConfig:
     """Return `config` with what `environ` says of sessions where it says nothing itself. Raises ConfigError."""
     if config.data_dir and not Path(config.data_dir).is_dir():
         raise ConfigError(f"The sandbox's data_dir is not a folder: {config.data_dir}.")

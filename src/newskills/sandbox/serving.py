@@ -28,7 +28,7 @@ async def serve_until_stopped(
 
     Raises ConfigError, SandboxError where the code cannot be isolated, ServerStartError for a port that is taken.
     """
-    work = asyncio.create_task(_serve(config, host, port, environ, say))
+    work = asyncio.create_task(_serve_forever(config, host, port, environ, say))
 
     def stop() -> None:
         if not work.cancelling():
@@ -50,7 +50,7 @@ class ServedSandbox(NamedTuple):
 
 
 @contextlib.asynccontextmanager
-async def served(
+async def serve_sandbox(
     config: SandboxConfig, host: str, port: int, environ: Mapping[str, str]
 ) -> AsyncIterator[ServedSandbox]:
     """Serve inside the `async with`. Raises as `serve_until_stopped`."""
@@ -66,10 +66,10 @@ async def served(
         yield ServedSandbox(server.url, sandbox.isolation_level, app.run_id, tuple(sandbox.missing))
 
 
-async def _serve(
+async def _serve_forever(
     config: SandboxConfig, host: str, port: int, environ: Mapping[str, str], say: Callable[[str], None]
 ) -> None:
-    async with served(config, host, port, environ) as running:
+    async with serve_sandbox(config, host, port, environ) as running:
         say(
             f"Sandbox at {running.url} (isolation level {running.isolation_level}, run {running.run_id}); "
             "Ctrl-C stops it."

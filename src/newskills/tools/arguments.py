@@ -39,31 +39,31 @@ def check_arguments(schema: Row, arguments: Row) -> Row:
     for name, value in arguments.items():
         kind = properties.get(name)
         if kind is None:
-            if _closed(schema):
+            if _is_closed(schema):
                 wrong.append(f"there is no '{name}'{suggest(name, properties)}".rstrip("."))
             checked[name] = value
             continue
-        checked[name], problem = _checked(kind, value)
+        checked[name], problem = _check_value(kind, value)
         if problem:
-            wrong.append(f"'{name}' must be {problem}, not {_shown(value)}")
+            wrong.append(f"'{name}' must be {problem}, not {_shorten_repr(value)}")
     if wrong:
         raise ToolError(f"The arguments do not fit: {'; '.join(wrong)}.")
     return checked
 
 
-def _closed(schema: Row) -> bool:
+def _is_closed(schema: Row) -> bool:
     """Return whether only known names make sense. A schema that says nothing about others does not invite them."""
     open_ended = schema.get("additionalProperties", False) is not False or "patternProperties" in schema
     return "properties" in schema and not open_ended
 
 
-def _checked(kind: Any, value: Any) -> tuple[Any, str]:
+def _check_value(kind: Any, value: Any) -> tuple[Any, str]:
     """Check a value; return (value, what it must be; empty where it fits)."""
     if not isinstance(kind, dict):
         return value, ""
     alternatives = kind.get("anyOf") or kind.get("oneOf")
     if isinstance(alternatives, list):
-        outcomes = [_checked(alternative, value) for alternative in alternatives]
+        outcomes = [_check_value(alternative, value) for alternative in alternatives]
         fitting = [outcome for outcome in outcomes if not outcome[1]]
         if fitting:
             return fitting[0]
@@ -75,13 +75,13 @@ def _checked(kind: Any, value: Any) -> tuple[Any, str]:
         return value, " or ".join(f"of type {name}" for name in type_names)
     choices = kind.get("enum")
     if isinstance(choices, list) and value not in choices:
-        return value, f"one of {', '.join(_shown(choice) for choice in choices[:12])}"
+        return value, f"one of {', '.join(_shorten_repr(choice) for choice in choices[:12])}"
     if "integer" in type_names and isinstance(value, float) and "number" not in type_names:
         return int(value), ""
     return value, ""
 
 
-def _shown(value: Any) -> str:
+def _shorten_repr(value: Any) -> str:
     text = repr(value)
     if len(text) <= SHOWN:
         return text

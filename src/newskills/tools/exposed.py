@@ -33,17 +33,19 @@ def safe_name(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name)[:NAME_LENGTH] or "tool"
 
 
-def expose(spec: ToolSpec, provider: str, override: Any) -> ExposedTool:
+def expose_tool(spec: ToolSpec, provider: str, override: Any) -> ExposedTool:
     """Return `spec` with `override` = {name, description, parameters: {own name: {name, …}}}.
 
     Raises ConfigError, with did-you-mean, for keys and parameters that are not there.
     """
     where = f"schema_overrides.{provider}.{spec.name}"
-    override = _mapping(override, where)
+    override = _require_mapping(override, where)
     for key in override:
         if key not in ("name", "description", "parameters"):
             raise ConfigError(f"{where} has no key '{key}'{suggest(key, ('name', 'description', 'parameters'))}")
-    schema, own = _renamed(spec.input_schema, _mapping(override.get("parameters"), f"{where}.parameters"), where)
+    schema, own = _rename_parameters(
+        spec.input_schema, _require_mapping(override.get("parameters"), f"{where}.parameters"), where
+    )
     shown = ToolSpec(
         name=safe_name(str(override.get("name") or spec.name)),
         description=str(override.get("description") or spec.description),
@@ -58,7 +60,7 @@ def without_parameters(schema: Row, hidden: set[str]) -> Row:
     return _with_properties(schema, properties, [n for n in schema.get("required") or () if n not in hidden])
 
 
-def _renamed(schema: Row, overrides: Row, where: str) -> tuple[Row, dict[str, str]]:
+def _rename_parameters(schema: Row, overrides: Row, where: str) -> tuple[Row, dict[str, str]]:
     properties: Row = schema.get("properties") or {}
     for name in overrides:
         if name not in properties:
@@ -66,7 +68,7 @@ def _renamed(schema: Row, overrides: Row, where: str) -> tuple[Row, dict[str, st
     renamed: Row = {}
     own: dict[str, str] = {}
     for name, kind in properties.items():
-        override = dict(_mapping(overrides.get(name), f"{where}.parameters.{name}"))
+        override = dict(_require_mapping(overrides.get(name), f"{where}.parameters.{name}"))
         shown = str(override.pop("name", None) or name)
         if shown in renamed:
             raise ConfigError(f"{where} gives two parameters the name '{shown}'.")
@@ -92,7 +94,7 @@ def _with_properties(schema: Row, properties: Row, required: list[str]) -> Row:
     return flat
 
 
-def _mapping(value: Any, where: str) -> Row:
+def _require_mapping(value: Any, where: str) -> Row:
     if value is None:
         return {}
     if not isinstance(value, dict):

@@ -121,49 +121,51 @@ class ArxivSearchTool(LiteratureTool):
             return await self._paper(arguments["paper_id"].strip())
         count = min(MOST_RESULTS, arguments.get("max_results", 3))
         words = {"search_query": arguments["query"], "start": 0, "max_results": count}
-        entries = _entries(await self._get({**words, "sortBy": "relevance", "sortOrder": "descending"}))
+        entries = _feed_entries(await self._get({**words, "sortBy": "relevance", "sortOrder": "descending"}))
         return "\n\n".join(map(_in_short, entries)) or "No paper matches this query."
 
     async def _paper(self, identity: str) -> str:
-        entries = _entries(await self._get({"id_list": identity, "max_results": 1}))
+        entries = _feed_entries(await self._get({"id_list": identity, "max_results": 1}))
         if not entries:
             raise ToolError(f"arXiv has no paper '{identity[:100]}'.")
         entry = entries[0]
         pdf = [link.get("href") for link in entry.iter(f"{ATOM}link") if link.get("title") == "pdf"]
         lines = [
-            _text(entry, "title"),
-            f"Authors: {', '.join(_authors(entry))}",
-            f"Published: {_text(entry, 'published')[:10]}, updated: {_text(entry, 'updated')[:10]}",
+            _entry_text(entry, "title"),
+            f"Authors: {', '.join(_author_names(entry))}",
+            f"Published: {_entry_text(entry, 'published')[:10]}, updated: {_entry_text(entry, 'updated')[:10]}",
             f"Categories: {', '.join(str(item.get('term')) for item in entry.iter(f'{ATOM}category'))}",
-            f"URL: {_text(entry, 'id')}",
+            f"URL: {_entry_text(entry, 'id')}",
             *(f"PDF: {address}" for address in pdf),
-            f"\n{_text(entry, 'summary')}",
+            f"\n{_entry_text(entry, 'summary')}",
         ]
         return "\n".join(lines)
 
 
-def _spec(name: str, description: str, required: Sequence[str], **properties: Row) -> ToolSpec:
+def _tool_spec(name: str, description: str, required: Sequence[str], **properties: Row) -> ToolSpec:
     schema: Row = {"type": "object", "properties": properties, "required": list(required)}
     return ToolSpec(name=name, description=description, input_schema=schema)
 
 
-def _string(meaning: str) -> Row:
+def _string_schema(meaning: str) -> Row:
     return {"type": "string", "description": meaning}
 
 
 ArxivSearchTool.tools = (
-    _spec(
+    _tool_spec(
         "arxiv-search",
         "Search arXiv for papers; returns titles, authors, addresses and abstracts.",
         ["query"],
-        query=_string("words, or fields of arXiv's syntax: ti:, au:, abs:, cat:, joined by AND, OR, ANDNOT"),
+        query=_string_schema(
+            "words, or fields of arXiv's syntax: ti:, au:, abs:, cat:, joined by AND, OR, ANDNOT"
+        ),
         max_results={"type": "integer", "minimum": 1, "description": "number of papers", "default": 3},
     ),
-    _spec(
+    _tool_spec(
         "arxiv-get",
         "Return a paper of arXiv: title, authors, dates, categories and the whole abstract.",
         ["paper_id"],
-        paper_id=_string("identity of the paper: 2301.07041, 2301.07041v1 or hep-th/9901001"),
+        paper_id=_string_schema("identity of the paper: 2301.07041, 2301.07041v1 or hep-th/9901001"),
     ),
 )
 
@@ -175,25 +177,25 @@ class WikipediaSearchTool(LiteratureTool):
     usual_endpoint = WIKIPEDIA
     usual_interval = 0.0
     tools = (
-        _spec(
+        _tool_spec(
             "wikipedia-search",
             "Search Wikipedia for articles; returns titles and excerpts.",
             ["query"],
-            query=_string("what to look for"),
+            query=_string_schema("what to look for"),
             num_results={"type": "integer", "minimum": 1, "description": "number of articles", "default": 3},
         ),
-        _spec(
+        _tool_spec(
             "wikipedia-page",
             "Return the text of an article of Wikipedia, from its beginning.",
             ["title"],
-            title=_string("title of the article"),
+            title=_string_schema("title of the article"),
         ),
-        _spec(
+        _tool_spec(
             "wikipedia-section",
             "Return a section of an article of Wikipedia.",
             ["title", "section"],
-            title=_string("title of the article"),
-            section=_string("heading of the section"),
+            title=_string_schema("title of the article"),
+            section=_string_schema("heading of the section"),
         ),
     )
 
@@ -201,11 +203,11 @@ class WikipediaSearchTool(LiteratureTool):
         if name == "wikipedia-search":
             count = min(MOST_RESULTS, arguments.get("num_results", 3))
             answer = await self._query({"list": "search", "srsearch": arguments["query"], "srlimit": count})
-            return "\n\n".join(map(_hit, answer.get("search") or ())) or "No article matches this query."
+            return "\n\n".join(map(_format_hit, answer.get("search") or ())) or "No article matches this query."
         page = await self._page(arguments["title"])
         text = page.get("extract") or ""
         if name == "wikipedia-section":
-            text = _section(text, arguments["section"])
+            text = _find_section(text, arguments["section"])
         most = self._config.max_characters
         if len(text) > most:
             headings = ", ".join(match[2] for match in HEADING.finditer(text) if match.start() > most)
@@ -236,7 +238,7 @@ class WikipediaSearchTool(LiteratureTool):
         return result
 
 
-def _entries(feed: bytes) -> list[ElementTree.Element]:
+def _feed_entries(feed: bytes) -> list[ElementTree.Element]:
     """Return the papers of a feed. Raises ToolError for an error that stands in it, FatalToolError for no feed."""
     try:
         if b"<!" in feed.replace(b"<![CDATA[", b""):
@@ -246,34 +248,34 @@ def _entries(feed: bytes) -> list[ElementTree.Element]:
         raise FatalToolError(f"arXiv did not answer with a feed: {error}.") from error
     entries = list(root.iter(f"{ATOM}entry"))
     for entry in entries:
-        if "/api/errors" in _text(entry, "id"):
-            raise ToolError(f"arXiv refuses this query: {_text(entry, 'summary')}")
-    return [entry for entry in entries if _text(entry, "title")]
+        if "/api/errors" in _entry_text(entry, "id"):
+            raise ToolError(f"arXiv refuses this query: {_entry_text(entry, 'summary')}")
+    return [entry for entry in entries if _entry_text(entry, "title")]
 
 
-def _text(entry: ElementTree.Element, name: str) -> str:
+def _entry_text(entry: ElementTree.Element, name: str) -> str:
     return " ".join((entry.findtext(f"{ATOM}{name}") or "").split())
 
 
-def _authors(entry: ElementTree.Element) -> list[str]:
-    return [_text(author, "name") for author in entry.iter(f"{ATOM}author")]
+def _author_names(entry: ElementTree.Element) -> list[str]:
+    return [_entry_text(author, "name") for author in entry.iter(f"{ATOM}author")]
 
 
 def _in_short(entry: ElementTree.Element) -> str:
-    authors, abstract = _authors(entry), _text(entry, "summary")
+    authors, abstract = _author_names(entry), _entry_text(entry, "summary")
     more = " and others" if len(authors) > MOST_AUTHORS else ""
     cut = "…" if len(abstract) > ABSTRACT else ""
     return (
-        f"{_text(entry, 'title')}\n{_text(entry, 'id')}, {_text(entry, 'published')[:10]}\n"
+        f"{_entry_text(entry, 'title')}\n{_entry_text(entry, 'id')}, {_entry_text(entry, 'published')[:10]}\n"
         f"{', '.join(authors[:MOST_AUTHORS])}{more}\n{abstract[:ABSTRACT]}{cut}"
     )
 
 
-def _hit(hit: Row) -> str:
+def _format_hit(hit: Row) -> str:
     return f"{hit.get('title')}\n{html.unescape(TAG.sub('', str(hit.get('snippet') or ''))).strip()}"
 
 
-def _section(text: str, wanted: str) -> str:
+def _find_section(text: str, wanted: str) -> str:
     """Return a section with what is below it. Raises ToolError, with the headings, where there is none."""
     headings = list(HEADING.finditer(text))
     for number, match in enumerate(headings):

@@ -21,7 +21,7 @@ from newskills.base.protocols import ToolSpec
 from newskills.base.records import Failure, Row
 from newskills.base.registry import load_attr
 from newskills.tools.exposed import without_parameters
-from newskills.tools.mcp_link import McpLink, ServerLog, is_lost, sdk
+from newskills.tools.mcp_link import McpLink, ServerLog, import_mcp, is_lost
 from newskills.tools.provider import ToolContext, ToolProvider
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ class McpTool(ToolProvider):
             self._format = None
         # As the user wrote it: a hook may have put a key into the address.
         self._where = config.url or " ".join([config.command, *config.args]) or f"of {config.init_hook}"
-        self._config = _hooked(config, context.environ)
-        _check(self._config)
+        self._config = _apply_init_hook(config, context.environ)
+        _check_config(self._config)
         self._link: McpLink | None = None
         self._connecting = asyncio.Lock()
         self._deaths = 0
@@ -98,7 +98,7 @@ class McpTool(ToolProvider):
                 raise ConfigError(f"The MCP server {self._where} has no tool '{name}'{suggest(name, names)}")
         return [
             msgspec.structs.replace(
-                tool, input_schema=without_parameters(tool.input_schema, self._hidden(tool.name))
+                tool, input_schema=without_parameters(tool.input_schema, self._hidden_arguments(tool.name))
             )
             for tool in tools
             if tool.name not in config.disabled_tools
@@ -110,7 +110,7 @@ class McpTool(ToolProvider):
 
         Raises ToolError where the tool says that it failed, FatalToolError (no server).
         """
-        hidden = self._hidden(name)
+        hidden = self._hidden_arguments(name)
         visible_arguments = {key: value for key, value in arguments.items() if key not in hidden}
         visible_arguments |= self._config.arguments.get(name, {})
 
@@ -134,12 +134,12 @@ class McpTool(ToolProvider):
         if link is not None:
             await link.close()
 
-    def _hidden(self, tool: str) -> set[str]:
+    def _hidden_arguments(self, tool: str) -> set[str]:
         return {*self._config.hide_args.get(tool, ()), *self._config.arguments.get(tool, ())}
 
     async def _request(self, work: Callable[[Client], Awaitable[T]]) -> T:
         """Run `work` with a connected client, once more with a new connection where the first one is lost."""
-        library = sdk()
+        library = import_mcp()
         for last in (False, True):
             link = await self._ensure_link()
             try:
@@ -148,7 +148,7 @@ class McpTool(ToolProvider):
                 if error.code == library.types.REQUEST_TIMEOUT:
                     raise ToolError(f"No answer within {self._config.timeout:g} seconds.") from error
                 if not is_lost(error):
-                    raise ToolError(link.masked(error.message)) from error
+                    raise ToolError(link.mask_secrets(error.message)) from error
                 await self._drop(link)
                 if last:
                     raise ToolError("The tool's server ended during the call.") from error
@@ -159,7 +159,7 @@ class McpTool(ToolProvider):
 
     async def _ensure_link(self) -> McpLink:
         async with self._connecting:
-            if self._link is not None and self._link.ended:
+            if self._link is not None and self._link.has_ended:
                 await self._link.close()
                 self._link = None
                 self._deaths += 1
@@ -193,7 +193,7 @@ class McpTool(ToolProvider):
 
     @asynccontextmanager
     async def _client(self, log: ServerLog) -> AsyncIterator[Client]:
-        config, library = self._config, sdk()
+        config, library = self._config, import_mcp()
         limit = config.start_timeout
         if config.command:
             server = library.StdioServerParameters(
@@ -210,14 +210,14 @@ class McpTool(ToolProvider):
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        headers = {name: self._filled(value) for name, value in config.headers.items()}
+        headers = {name: self._fill_variables(value) for name, value in config.headers.items()}
         timeout = httpx2.Timeout(30.0, read=max(config.timeout, limit) + 30.0)
         async with httpx2.AsyncClient(headers=headers, timeout=timeout) as http:
-            transport = streamable_http_client(self._filled(config.url), http_client=http)
+            transport = streamable_http_client(self._fill_variables(config.url), http_client=http)
             async with library.Client(transport, read_timeout_seconds=limit, cache=None) as client:
                 yield client
 
-    def _filled(self, text: str) -> str:
+    def _fill_variables(self, text: str) -> str:
         return _VARIABLE.sub(lambda match: self._variable(match[1]), text)
 
     def _variable(self, name: str) -> str:
@@ -251,7 +251,7 @@ def _text_of(result: CallToolResult) -> str:
     return "\n".join(parts)
 
 
-def _hooked(config: McpConfig, environ: Mapping[str, str]) -> McpConfig:
+def _apply_init_hook(config: McpConfig, environ: Mapping[str, str]) -> McpConfig:
     if not config.init_hook:
         return config
     hook = load_attr(config.init_hook, "init hook")
@@ -263,7 +263,7 @@ def _hooked(config: McpConfig, environ: Mapping[str, str]) -> McpConfig:
     return changed
 
 
-def _check(config: McpConfig) -> None:
+def _check_config(config: McpConfig) -> None:
     if bool(config.command) == bool(config.url):
         raise ConfigError(
             "An MCP server needs a command or a url, not both.",

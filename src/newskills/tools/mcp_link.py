@@ -26,7 +26,7 @@ _LOST = ("connection closed", "session terminated", "sse stream")
 """How the SDK's own messages begin; its codes are used by servers for anything."""
 
 
-def sdk() -> Any:
+def import_mcp() -> Any:
     """Import the module `mcp`. Raises ConfigError with what to install."""
     try:
         library = importlib.import_module("mcp")
@@ -73,7 +73,7 @@ class McpLink:
         return self._ready.result()
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the connection broke by itself."""
         return self._task.done()
 
@@ -89,7 +89,7 @@ class McpLink:
         else:
             why = f"no answer within {timeout:g} seconds"
         words = self._log.last_words()
-        raise FatalToolError(self.masked(f"{why}{'. It said: ' if words else ''}{words}"))
+        raise FatalToolError(self.mask_secrets(f"{why}{'. It said: ' if words else ''}{words}"))
 
     async def close(self) -> None:
         """End the connection, and a stdio server with all its processes. Idempotent."""
@@ -102,7 +102,7 @@ class McpLink:
             await asyncio.wait([self._task])
         self._log.file.close()
 
-    def masked(self, text: str) -> str:
+    def mask_secrets(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
@@ -113,10 +113,10 @@ class McpLink:
                 self._ready.set_result(client)
                 await self._stop.wait()
         except BaseExceptionGroup as group:
-            raise _first(group) from group
+            raise _first_error(group) from group
 
 
-def _first(error: BaseException) -> BaseException:
+def _first_error(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

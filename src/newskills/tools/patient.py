@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from newskills.base.aio import backoff
+from newskills.base.aio import backoff_seconds
 from newskills.base.errors import FatalToolError, HttpError, ToolError
 from newskills.base.http.client import HeaderList, HttpClient
 from newskills.base.http.connection import HttpResponse
@@ -48,7 +48,7 @@ class PatientClient:
         tries = 0
         while True:
             tries += 1
-            wait, why = backoff(tries, cap=LONGEST_PAUSE), ""
+            wait, why = backoff_seconds(tries, cap=LONGEST_PAUSE), ""
             try:
                 if body is None:
                     response = await self._http.get(path, self._timeout)

@@ -99,7 +99,7 @@ class PythonTool(ToolProvider):
                     max_output_characters=config.max_output_characters,
                 )
             )
-            return self._told(result, notebook)
+            return self._format_result(result, notebook)
 
     async def release(self, request_id: str) -> Row:
         notebook = self._notebooks.pop(request_id, None)
@@ -115,7 +115,7 @@ class PythonTool(ToolProvider):
         """End the sessions of this tool; the sandbox itself belongs to the run."""
         await asyncio.gather(*(self.release(request_id) for request_id in tuple(self._notebooks)))
 
-    def _told(self, result: ExecutionResult, notebook: Notebook) -> str:
+    def _format_result(self, result: ExecutionResult, notebook: Notebook) -> str:
         metrics, before = notebook.metrics, notebook.last_status
         ended = result.status in ENDS_STATE
         if before and before not in ENDS_STATE and result.new_session_created and not ended:

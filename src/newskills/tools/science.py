@@ -60,12 +60,12 @@ class PackageTool(ToolProvider):
             await tool.close()
 
 
-def _lines(title: str, values: Mapping[str, object]) -> str:
+def _format_values(title: str, values: Mapping[str, object]) -> str:
     """Return a title and a line for each value that is there."""
     return "\n".join([title, *(f"{name}: {value}" for name, value in values.items() if value is not None)])
 
 
-def _element(named: str) -> Any:
+def _find_element(named: str) -> Any:
     """Return an element by its symbol, name or number. Raises ToolError."""
     import periodictable
 
@@ -80,7 +80,7 @@ def _element(named: str) -> Any:
     raise ToolError(f"There is no element '{named}'. Give a symbol (Fe), a name (iron) or a number (26).")
 
 
-def _neutron(atom: Any) -> Row:
+def _neutron_values(atom: Any) -> Row:
     """Return how an element or isotope scatters neutrons, as far as that was measured."""
     neutron = atom.neutron
     return {
@@ -95,11 +95,11 @@ def element_info(
     element: Annotated[str, Meta(description="symbol, name or atomic number: Fe, iron, 26")],
 ) -> str:
     """Return what is known of an element. Raises ToolError."""
-    chosen = _element(element)
+    chosen = _find_element(element)
     isotopes = sorted((chosen[mass] for mass in chosen.isotopes), key=lambda isotope: -isotope.abundance)
     natural = [f"{chosen.symbol}-{item.isotope} ({item.abundance:.4g} %)" for item in isotopes if item.abundance]
     crystal = chosen.crystal_structure
-    return _lines(
+    return _format_values(
         f"{chosen.name} ({chosen.symbol})",
         {
             "Atomic number": chosen.number,
@@ -108,7 +108,7 @@ def element_info(
             "Crystal structure": ", ".join(f"{key} {value}" for key, value in crystal.items())
             if crystal
             else None,
-            **_neutron(chosen),
+            **_neutron_values(chosen),
             "Natural isotopes": ", ".join(natural) or None,
         },
     )
@@ -119,15 +119,15 @@ def isotope_info(
     mass_number: Annotated[int, Meta(description="mass number, for example 235 for U-235")],
 ) -> str:
     """Return what is known of an isotope. Raises ToolError."""
-    chosen = _element(element)
+    chosen = _find_element(element)
     if mass_number not in chosen.isotopes:
         raise ToolError(
             f"There is no isotope {chosen.symbol}-{mass_number}: {chosen.isotopes[0]} to {chosen.isotopes[-1]}."
         )
     isotope = chosen[mass_number]
-    return _lines(
+    return _format_values(
         f"{chosen.symbol}-{mass_number}",
-        {"Mass [u]": isotope.mass, "Natural abundance [%]": isotope.abundance or None, **_neutron(isotope)},
+        {"Mass [u]": isotope.mass, "Natural abundance [%]": isotope.abundance or None, **_neutron_values(isotope)},
     )
 
 
@@ -202,7 +202,7 @@ def particle_lookup(
         matches = [match.name for match in Particle.findall(name_or_id)][:MOST_MATCHES]
         also = f" Names that hold it: {', '.join(matches)}." if matches else ""
         raise ToolError(f"There is no particle '{name_or_id}'.{also}") from None
-    return _lines(
+    return _format_values(
         f"{chosen.name} (PDG {int(chosen.pdgid)})",
         {
             "Mass [MeV/c^2]": chosen.mass,
@@ -246,7 +246,7 @@ class ParticleTool(PackageTool):
     }
 
 
-def _nuclide(named: str) -> Any:
+def _find_nuclide(named: str) -> Any:
     """Return a nuclide. Raises ToolError."""
     import radioactivedecay
 
@@ -260,12 +260,12 @@ def nuclide_info(
     nuclide: Annotated[str, Meta(description="for example H-3, U-238, Co-60")],
 ) -> str:
     """Return what is known of a nuclide. Raises ToolError."""
-    chosen = _nuclide(nuclide)
+    chosen = _find_nuclide(nuclide)
     progeny = [
         f"{child} ({fraction:.6g})"
         for child, fraction in zip(chosen.progeny(), chosen.branching_fractions(), strict=True)
     ]
-    return _lines(
+    return _format_values(
         chosen.nuclide,
         {
             "Protons": chosen.Z,
@@ -294,14 +294,14 @@ def decay_chain(
     """Return the activities of a decay chain after a time. Raises ToolError."""
     import radioactivedecay
 
-    inventory = radioactivedecay.Inventory({_nuclide(nuclide).nuclide: 1.0}, "Bq")
+    inventory = radioactivedecay.Inventory({_find_nuclide(nuclide).nuclide: 1.0}, "Bq")
     try:
         activities = inventory.decay(time, time_unit).activities("Bq")
     except ValueError as error:
         raise ToolError(str(error)) from error
     ordered = sorted(activities.items(), key=lambda pair: -pair[1])
     shown = {f"{name} [Bq]": f"{activity:.6g}" for name, activity in ordered if activity > LEAST_ACTIVITY}
-    return _lines(f"{nuclide} after {time:g} {time_unit}", shown)
+    return _format_values(f"{nuclide} after {time:g} {time_unit}", shown)
 
 
 class RadioactivedecayTool(PackageTool):

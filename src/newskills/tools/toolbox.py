@@ -27,7 +27,7 @@ from newskills.base.registry import fold
 from newskills.config.settings import read_config
 from newskills.tools import REFERENCE, TOOLS, split_name
 from newskills.tools.arguments import check_arguments
-from newskills.tools.exposed import ExposedTool, expose
+from newskills.tools.exposed import ExposedTool, expose_tool
 from newskills.tools.provider import FunctionTool, ToolContext, ToolProvider
 
 MAX_RESULT = 100_000
@@ -71,7 +71,7 @@ class ProviderToolbox:
         used)."""
         async with self._opening:
             if self._tools is None:
-                self._tools = await self._exposed()
+                self._tools = await self._expose_tools()
 
     def specs(self) -> Sequence[ToolSpec]:
         """Return the tools as the model is told of them; empty before `open`."""
@@ -88,7 +88,7 @@ class ProviderToolbox:
             tool = self._tools.get(name)
             if tool is None:
                 raise ToolError(f"There is no tool '{name}'{suggest(name, self._tools)}")
-            return _cut(await self._call(tool, arguments, request_id))
+            return _truncate_result(await self._call(tool, arguments, request_id))
         except ToolError:
             measured.num_tool_errors += 1
             raise
@@ -135,7 +135,7 @@ class ProviderToolbox:
             raise outcome
         return outcome
 
-    async def _exposed(self) -> dict[str, ExposedTool]:
+    async def _expose_tools(self) -> dict[str, ExposedTool]:
         listed = await asyncio.gather(*(provider.specs() for provider in self._providers.values()))
         exposed_by_name: dict[str, ExposedTool] = {}
         for key, specs in zip(self._providers, listed, strict=True):
@@ -145,7 +145,7 @@ class ProviderToolbox:
                 if name not in names:
                     raise ConfigError(f"schema_overrides.{key} has no tool '{name}'{suggest(name, names)}")
             for spec in specs:
-                tool = expose(spec, key, own.get(spec.name))
+                tool = expose_tool(spec, key, own.get(spec.name))
                 if (other := exposed_by_name.get(tool.spec.name)) is not None:
                     raise ConfigError(
                         f"Two tools have the name '{tool.spec.name}': {other.provider}.{other.own_name} and "
@@ -165,7 +165,7 @@ def make_toolbox(settings: ToolSettings, context: ToolContext) -> ProviderToolbo
     named_tools: dict[str, Any] = {}
     for module in settings.modules:
         own_name, spec = split_name(module)
-        thing = _lookup(spec)
+        thing = _find_tool(spec)
         key = own_name or thing.__name__
         if key in named_tools:
             raise ConfigError(
@@ -173,11 +173,13 @@ def make_toolbox(settings: ToolSettings, context: ToolContext) -> ProviderToolbo
             )
         named_tools[key], specs[key] = thing, spec
     overrides = _by_provider(settings.overrides, specs, "tool_overrides")
-    providers = {key: _make(key, thing, overrides.get(key, {}), context) for key, thing in named_tools.items()}
+    providers = {
+        key: _make_provider(key, thing, overrides.get(key, {}), context) for key, thing in named_tools.items()
+    }
     return ProviderToolbox(providers, _by_provider(settings.schema_overrides, specs, "schema_overrides"))
 
 
-def _lookup(spec: str) -> Any:
+def _find_tool(spec: str) -> Any:
     canonical = REFERENCE.get(spec, spec)
     if canonical.startswith("nemo_skills."):
         raise UnknownNameError("tool", spec, [*TOOLS, *REFERENCE])
@@ -210,7 +212,7 @@ def _reference_names(spec: str) -> list[str]:
     return [older.rpartition("::")[2] for older, ours in REFERENCE.items() if ours == REFERENCE.get(spec, spec)]
 
 
-def _make(key: str, thing: Any, overrides: Row, context: ToolContext) -> ToolProvider:
+def _make_provider(key: str, thing: Any, overrides: Row, context: ToolContext) -> ToolProvider:
     if isfunction(thing):
         if overrides:
             raise ConfigError(f"The tool {key} is a function and has no settings ({', '.join(overrides)}).")
@@ -232,7 +234,7 @@ def _make(key: str, thing: Any, overrides: Row, context: ToolContext) -> ToolPro
     return made
 
 
-def _cut(text: str) -> str:
+def _truncate_result(text: str) -> str:
     if len(text) <= MAX_RESULT:
         return text
     return text[:MAX_RESULT] + CUT

@@ -80,12 +80,12 @@ class SearchApi(Struct, frozen=True, kw_only=True):
     page_body: Callable[[str, SearchConfig], Row]
 
 
-def _tavily(query: str, config: SearchConfig) -> Row:
+def _tavily_body(query: str, config: SearchConfig) -> Row:
     body: Row = {"query": query, "max_results": config.max_results}
     return body | ({"exclude_domains": list(config.exclude_domains)} if config.exclude_domains else {})
 
 
-def _exa(query: str, config: SearchConfig) -> Row:
+def _exa_body(query: str, config: SearchConfig) -> Row:
     text = {"maxCharacters": config.max_characters}
     body: Row = {"query": query, "numResults": config.max_results, "contents": {"text": text}}
     return body | ({"excludeDomains": list(config.exclude_domains)} if config.exclude_domains else {})
@@ -125,12 +125,12 @@ class WebSearch(ToolProvider):
         self._key()
         excerpts = ", addresses and excerpts" if self._config.excerpts else " and addresses"
         all_specs = [
-            _spec(
+            _tool_spec(
                 NAME, f"Searches the web; returns titles{excerpts} of the best pages.", "query", "what to look for"
             )
         ]
         if self._config.open_pages:
-            all_specs.append(_spec(PAGE, "Returns the text of a page of the web.", "url", "its address"))
+            all_specs.append(_tool_spec(PAGE, "Returns the text of a page of the web.", "url", "its address"))
         return all_specs
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
@@ -138,11 +138,11 @@ class WebSearch(ToolProvider):
             return await self._page(arguments["url"])
         self._searches[request_id] = self._searches.get(request_id, 0) + 1
         hits = await self._hits(self._path, self.engine.body(arguments["query"], self._config))
-        shown = [hit for hit in hits if not _excluded(hit.url, self._config.exclude_domains)]
-        return "\n\n".join(map(self._shown, shown)) or "Nothing was found."
+        shown = [hit for hit in hits if not _is_excluded(hit.url, self._config.exclude_domains)]
+        return "\n\n".join(map(self._format_hit, shown)) or "Nothing was found."
 
     async def _page(self, url: str) -> str:
-        if _excluded(url, self._config.exclude_domains):
+        if _is_excluded(url, self._config.exclude_domains):
             raise ToolError(f"The page {url[:200]} cannot be opened.")
         hits = await self._hits(self.engine.pages, self.engine.page_body(url, self._config))
         text = next((hit.raw_content or hit.excerpt for hit in hits), "")
@@ -167,7 +167,7 @@ class WebSearch(ToolProvider):
         if self._client is not None:
             await self._client.close()
 
-    def _shown(self, hit: Hit) -> str:
+    def _format_hit(self, hit: Hit) -> str:
         excerpt = hit.excerpt[: self._config.max_characters] if self._config.excerpts else ""
         return f"{hit.title or hit.url}\n{hit.url}\n{excerpt}".strip()
 
@@ -208,7 +208,7 @@ class TavilySearchTool(WebSearch):
         key_variable="TAVILY_API_KEY",
         key_header="Authorization",
         key_prefix="Bearer ",
-        body=_tavily,
+        body=_tavily_body,
         page_body=_tavily_page,
     )
 
@@ -222,12 +222,12 @@ class ExaTool(WebSearch):
         key_variable="EXA_API_KEY",
         key_header="x-api-key",
         key_prefix="",
-        body=_exa,
+        body=_exa_body,
         page_body=_exa_page,
     )
 
 
-def _spec(name: str, description: str, argument: str, meaning: str) -> ToolSpec:
+def _tool_spec(name: str, description: str, argument: str, meaning: str) -> ToolSpec:
     schema: Row = {
         "type": "object",
         "properties": {argument: {"type": "string", "description": meaning}},
@@ -236,7 +236,7 @@ def _spec(name: str, description: str, argument: str, meaning: str) -> ToolSpec:
     return ToolSpec(name=name, description=description, input_schema=schema)
 
 
-def _excluded(url: str, domains: Sequence[str]) -> bool:
+def _is_excluded(url: str, domains: Sequence[str]) -> bool:
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:

@@ -89,8 +89,8 @@ class EvalSettings(Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=0,
-            description="(cpu; trl: LoRA pairs, one process) how often such a loss takes the run back to its best "
-            "weights, with a quarter of the learning rate, before one ends it",
+            description="(cpu; trl: LoRA pairs, one process) how often a loss that lasts takes the run back to its "
+            "best weights, with a quarter of the learning rate, before one ends it; 0 = the first loss ends it",
         ),
     ] = 0
     final: Annotated[

@@ -141,8 +141,10 @@ class _Walk:
         parts = folder.parts
         if RESULTS_FOLDER in parts[:-1]:
             run = Path(*parts[: len(parts) - 1 - parts[::-1].index(RESULTS_FOLDER)])
+        elif folder in self.folders.roots:
+            run = folder
         else:
-            run = folder if folder in self.folders.roots else folder.parent
+            run = folder.parent
         if not any(run.is_relative_to(root) for root in self.folders.roots):
             run = next(root for root in self.folders.roots if folder.is_relative_to(root))
         self.results.setdefault(run, []).append(
@@ -199,8 +201,9 @@ def _output_files(folder: Path, files: dict[str, os.stat_result]) -> Iterator[Ou
         merged = stem.partition("_chunk_")[0].partition("-chunk")[0].removesuffix(".jsonl") + ".jsonl"
         if merged != stem and merged in files:
             continue
-        seeded = SEEDED_NAME.fullmatch(merged)
-        seed = int(seeded[1]) if seeded else None
+        seed = None
+        if seeded := SEEDED_NAME.fullmatch(merged):
+            seed = int(seeded[1])
         outputs.append(
             OutputFile(
                 path=folder / name,

@@ -64,7 +64,7 @@ class ExportedPage(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def export(places: Sequence[Path], target: Path, most: int) -> ExportedPage:
+def export_viewer(places: Sequence[Path], target: Path, most: int) -> ExportedPage:
     """Write `target`, with at most `most` samples of each benchmark and run.
 
     Raises DataError for what cannot be read, StorageError for a folder that holds something already.
@@ -116,7 +116,7 @@ class _Writer:
         data = base64.b64encode(encode_samples(self._library.folders, indexed, samples_of(indexed))).decode()
         self._answer("columns", at, data)
         total = sum(index.rows for index in indexed.indexes)
-        each = -(-self._most // len(indexed.indexes)) if indexed.indexes else 0
+        each = -(-self._most // max(len(indexed.indexes), 1))
         names = [
             self._samples(at, indexed, file, min(each, index.rows)) for file, index in enumerate(indexed.indexes)
         ]
@@ -166,10 +166,10 @@ class _Writer:
                 self.notes.append(f"{benchmark}: {first} and {second} are not compared: {error}")
 
     def _trainings(self, names: list[str]) -> None:
+        if not names:
+            return
         pairs = [list(pair) for pair in permutations(names[:8], 2)]
-        chosen = [*([name] for name in names), names[:6], names[:8], *pairs]
-        chosen_ids = chosen if names else ()
-        for ids in chosen_ids:
+        for ids in [*([name] for name in names), names[:6], names[:8], *pairs]:
             self._answer("training", {"ids": "|".join(ids)}, training_page(self._library, ids))
         for name in names:
             steps = training_page(self._library, [name])["trainings"][0]["sample_steps"]

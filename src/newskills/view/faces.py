@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from newskills.base.reading.json_values import list_or_empty, object_or_empty
 from newskills.base.records import Row
 from newskills.graders.tool_calls.calls import answered_calls, api_name
 from newskills.view.records import as_text, messages_in
@@ -167,8 +168,8 @@ def _call_blocks(row: Row) -> Iterator[Row]:
     rows = []
     for goal in wanted[:MOST_ITEMS]:
         for name, arguments in goal.items():
-            first_call = left[0] if left else None
-            call = next((call for call in left if api_name(call.name) == api_name(name)), first_call)
+            same_name = [call for call in left if api_name(call.name) == api_name(name)]
+            call = next(iter(same_name or left), None)
             if call is not None:
                 left.remove(call)
             rows.append(_call_row(name, arguments, call))
@@ -178,20 +179,16 @@ def _call_blocks(row: Row) -> Iterator[Row]:
 
 
 def _call_row(name: str | None, accepted: Any, call: Any) -> Row:
-    values = accepted if isinstance(accepted, dict) else {}
-    actual_values = dict(call.arguments) if call is not None else {}
+    values, actual_name, actual_values = object_or_empty(accepted), None, dict[str, Any]()
+    if call is not None:
+        actual_name, actual_values = call.name, dict(call.arguments)
     arguments = []
     for argument in dict.fromkeys([*values, *actual_values]):
-        wanted = values.get(argument)
-        if isinstance(wanted, list):
-            expected = " or ".join(as_text(value) or '""' for value in wanted)
-        else:
-            expected = ""
+        expected = " or ".join(as_text(value) or '""' for value in list_or_empty(values.get(argument)))
         actual = None
         if argument in actual_values:
             actual = as_text(actual_values[argument])[:LONGEST_PART]
         arguments.append({"name": argument, "expected": expected[:LONGEST_PART], "actual": actual})
-    actual_name = None if call is None else call.name
     return {"expected": name, "actual": actual_name, "arguments": arguments}
 
 
@@ -244,8 +241,9 @@ def _read_verdict(row: Row) -> str:
     for name in ("judge_correct", "rubric_score", "arena_games", "ratings", "verdict", "rating", "score"):
         if row.get(name) is not None:
             verdict = row[name]
-            text = ", ".join(as_text(item) for item in verdict) if isinstance(verdict, list) else as_text(verdict)
-            return f"{name.replace('_', ' ')}: {text}"
+            if not isinstance(verdict, list):
+                verdict = [verdict]
+            return f"{name.replace('_', ' ')}: {', '.join(map(as_text, verdict))}"
     return ""
 
 

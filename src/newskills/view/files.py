@@ -10,6 +10,7 @@ import msgspec
 
 from newskills._version import __version__
 from newskills.base.errors import DataError
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Row
 from newskills.run.records.paths import OutputPaths
 from newskills.run.reporting.summarize import BENCHMARK_FILE, EXTENDED_FILE, METRICS_FILE
@@ -29,11 +30,6 @@ def read_json(folders: Folders, path: Path) -> Row:
         return {}
 
 
-def table_or_empty(value: Any) -> Row:
-    """Return `value` where it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
 def metrics_of(folders: Folders, results: BenchmarkFiles) -> tuple[Row, Row]:
     """Return (modes of metrics.json, content of metrics_extended.json) of a benchmark: of its folder, else of the
     run's."""
@@ -44,7 +40,7 @@ def metrics_of(folders: Folders, results: BenchmarkFiles) -> tuple[Row, Row]:
         name = results.name
     else:
         name = next(iter(metrics), results.name)
-    return table_or_empty(metrics.get(name)), table_or_empty(extended.get(name))
+    return object_or_empty(metrics.get(name)), object_or_empty(extended.get(name))
 
 
 def read_description(folders: Folders, results: BenchmarkFiles) -> Row:
@@ -59,8 +55,9 @@ def state_of(folders: Folders, file: OutputFile) -> Row:
 
 def finite_number(value: Any) -> float | None:
     """Return `value` where it is a finite number, else None."""
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-    return value if fine else None
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
+        return value
+    return None
 
 
 def is_newer(version: str) -> bool:

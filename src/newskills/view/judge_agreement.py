@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.judgement import PANEL_FIELD as JUDGES_OF_PANEL
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Number, Row
 from newskills.base.stats import Z95, wilson_interval
 from newskills.base.terminal import counted
@@ -123,7 +124,9 @@ def _judged_samples(
             by_id.setdefault(sample.id, []).append((sample, label))
     for file, seed in zip(item.files, item.seeds, strict=True):
         state = load_state(OutputPaths(file).state)
-        model = str(state.settings.get("server.model")) if state is not None else ""
+        model = ""
+        if state is not None:
+            model = str(state.settings.get("server.model"))
         for row in read_whole_rows(item, file):
             matching = [
                 (sample, label)
@@ -137,7 +140,7 @@ def _judged_samples(
                 )
             for sample, _ in matching:
                 replies.setdefault(sample, set()).add(str(row.get("generation")))
-            wanted = matching[0][1] if matching else None
+            wanted = next((label for _, label in matching), None)
             for judge, verdict in _judge_verdicts(row).items():
                 length = len(str(row.get("generation") or ""))
                 yield judge, _Judged(str(row.get("id")), verdict, wanted, length, judge == model)
@@ -148,18 +151,18 @@ def _judge_verdicts(row: Row) -> dict[str, bool | None]:
     about."""
     if "judge_correct" not in row:
         return {}
-    together = row["judge_correct"]
-    verdict = together if isinstance(together, bool) else None
+    verdict = row["judge_correct"]
+    if not isinstance(verdict, bool):
+        verdict = None
     members = row.get(JUDGES_OF_PANEL)
     if not isinstance(members, dict):
         return {str(row.get("judge_model") or "judge"): verdict}
     verdicts: dict[str, bool | None] = {PANEL: verdict}
     for name, own in members.items():
-        judgement = own.get("judgement") if isinstance(own, dict) else None
-        member_verdict = judgement.get("verdict") if isinstance(judgement, dict) else None
+        member_verdict = object_or_empty(object_or_empty(own).get("judgement")).get("verdict")
         if name == PANEL:
             name = f"the judge {name}"
-        verdicts[name] = member_verdict == "Yes" if member_verdict in ("Yes", "No") else None
+        verdicts[name] = {"Yes": True, "No": False}.get(str(member_verdict))
     return verdicts
 
 

@@ -90,8 +90,9 @@ def _carried_parts(value: Any, depth: int) -> Iterator[MediaPart]:
             yield from _carried_parts(item, depth + 1)
     elif isinstance(value, dict):
         for kind, prefix, key in (("image", "data:image/", "image_url"), ("sound", "data:audio/", "audio_url")):
-            part = value.get(key)
-            url = part.get("url") if isinstance(part, dict) else part
+            url = value.get(key)
+            if isinstance(url, dict):
+                url = url.get("url")
             if isinstance(url, str) and url.startswith(prefix) and ";base64," in url:
                 yield MediaPart(kind, "in the record", url.partition(";base64,")[2])
         sound = value.get("input_audio")
@@ -112,6 +113,7 @@ def _named_files(value: Any, depth: int) -> Iterator[MediaPart]:
             elif name.endswith(SOUND_SUFFIXES):
                 yield MediaPart("sound", value)
     elif depth < _MAX_DEPTH and isinstance(value, list | dict):
-        items = value.values() if isinstance(value, dict) else value
-        for item in items:
+        if isinstance(value, dict):
+            value = value.values()
+        for item in value:
             yield from _named_files(item, depth + 1)

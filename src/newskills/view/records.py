@@ -78,7 +78,7 @@ def raw_records(indexes: list[FileIndex], places: list[list[int]]) -> list[str |
     texts: list[str | None] = []
     size = 0
     for file, number in places:
-        index = require(indexes, file)
+        index = require_index(indexes, file)
         record = read_record(index, number)
         if record.row is None:
             texts.append(None)
@@ -158,8 +158,10 @@ def turns_of(row: Row) -> tuple[list[Row], bool]:
             all_turns = [*turns, reply]
         return all_turns, True
     prompt = row.get("_prompt", row.get("rendered_prompt"))
-    question = prompt if isinstance(prompt, str) else question_of(row)
-    return [{"role": "user", "content": question or None}, reply], isinstance(prompt, str)
+    is_sent = isinstance(prompt, str)
+    if not is_sent:
+        prompt = question_of(row)
+    return [{"role": "user", "content": prompt or None}, reply], is_sent
 
 
 def brief_row(index: FileIndex, number: int) -> Row:
@@ -168,18 +170,17 @@ def brief_row(index: FileIndex, number: int) -> Row:
     if record.row is None:
         return {"id": f"line {number + 1}", "question": record.raw[:MAX_SNIPPET_CHARS], "problem": record.problem}
     row = record.row
-    gold = gold_of(row)
-    gold_text = gold[1][:MAX_SNIPPET_CHARS] if gold else ""
+    _, gold = gold_of(row) or ("", "")
     return {
         "id": as_text(row.get("id", f"#{number}"))[:MAX_SNIPPET_CHARS],
         "question": question_of(row)[:MAX_SNIPPET_CHARS],
         "answer": as_text(row.get("predicted_answer"))[:MAX_SNIPPET_CHARS],
-        "gold": gold_text,
+        "gold": gold[:MAX_SNIPPET_CHARS],
         "why": as_text(row.get("why"))[:MAX_SNIPPET_CHARS],
     }
 
 
-def require(index: list[FileIndex], file: int) -> FileIndex:
+def require_index(index: list[FileIndex], file: int) -> FileIndex:
     """Return the index of the file with this number. Raises DataError where there is none."""
     if not 0 <= file < len(index):
         raise DataError(f"There are {len(index)} files; there is none with number {file}.")

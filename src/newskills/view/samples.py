@@ -61,7 +61,7 @@ class SelectedSample(Struct, frozen=True, kw_only=True):
     record: Row
 
 
-def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[SelectedSample]:
+def iter_samples(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[SelectedSample]:
     """Yield the selected samples in the order of the files. What cannot be read goes into `notes`.
 
     Raises DataError where nothing is there, UnknownNameError for a benchmark that is not, or a column of the filter,
@@ -165,10 +165,13 @@ def as_text(sample: SelectedSample, *, full: bool = False) -> str:
 
 def _sample_lines(sample: SelectedSample, full: bool) -> Iterator[str]:
     row = sample.record
-    ending = sample.outcome if sample.cause is None else f"{sample.outcome} ({sample.cause})"
-    seed = "" if sample.seed is None else f" · seed {sample.seed}"
-    title = printable(f"{sample.benchmark} · {row.get('id')}{seed} · {ending}").replace("\n", "\\n")
-    yield from textwrap.wrap(title, WIDTH)
+    title = f"{sample.benchmark} · {row.get('id')}"
+    if sample.seed is not None:
+        title += f" · seed {sample.seed}"
+    title += f" · {sample.outcome}"
+    if sample.cause is not None:
+        title += f" ({sample.cause})"
+    yield from textwrap.wrap(printable(title).replace("\n", "\\n"), WIDTH)
     yield "─" * WIDTH
     for label, names in _TEXT_FIELDS.items():
         value = next((row[name] for name in names if row.get(name) not in (None, "")), None)
@@ -233,6 +236,6 @@ def counts_line(samples: Sequence[SelectedSample], most: int) -> str:
     """Return the last line: how many were shown, and how to see others."""
     if not samples:
         return "No sample fits."
-    more = len(samples) > most
-    rest = f"; there are more: -n {2 * most}" if more else "; these are all"
-    return f"{min(len(samples), most)} shown" + rest
+    if len(samples) > most:
+        return f"{most} shown; there are more: -n {2 * most}"
+    return f"{len(samples)} shown; these are all"

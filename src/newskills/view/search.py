@@ -22,7 +22,7 @@ MOST_HITS = 2_000
 LONGEST_QUERY = 500
 
 
-def search(folders: Folders, indexed: IndexedBenchmark, query: str, file: int, offset: int) -> Row:
+def search_records(folders: Folders, indexed: IndexedBenchmark, query: str, file: int, offset: int) -> Row:
     """Search for records, as [file, number], whose line holds `query`; letters of ASCII in either case.
 
     `next` is where to go on ([file, byte]), or None at the end; `done` and `total` are bytes. Raises ConfigError.
@@ -44,7 +44,9 @@ def search(folders: Folders, indexed: IndexedBenchmark, query: str, file: int, o
         if at is not None:
             break
     sizes = [index.head.size for index in indexed.indexes]
-    done = sum(sizes) if at is None else sum(sizes[: at[0]]) + at[1]
+    done = sum(sizes)
+    if at is not None:
+        done = sum(sizes[: at[0]]) + at[1]
     return {"hits": hits, "next": at, "done": done, "total": sum(sizes)}
 
 
@@ -54,11 +56,14 @@ def _needle_forms(query: str) -> list[bytes]:
     if not query or len(query) > LONGEST_QUERY:
         raise ConfigError(f"A search has 1 to {LONGEST_QUERY} characters.")
     plain = msgspec.json.encode(query.encode("utf-8", "replace").decode())[1:-1].lower()
-    escaped = "".join(
-        char if ord(char) < 128 else "".join(f"\\u{unit:04x}" for unit in _utf16_units(char))
-        for char in plain.decode()
-    ).encode()
+    escaped = "".join(map(_escape_character, plain.decode())).encode()
     return list(dict.fromkeys([plain, escaped]))
+
+
+def _escape_character(char: str) -> str:
+    if ord(char) < 128:
+        return char
+    return "".join(f"\\u{unit:04x}" for unit in _utf16_units(char))
 
 
 def _utf16_units(char: str) -> list[int]:
@@ -82,7 +87,10 @@ def _record_hits(
                 number = bisect.bisect_right(offsets, start + place) - 1
                 if number >= 0:
                     yield number, start + place + 1
-            start += max(1, len(block) - overlap) if start + len(block) < index.head.size else len(block)
+            if start + len(block) < index.head.size:
+                start += max(1, len(block) - overlap)
+            else:
+                start += len(block)
             yield None, start
 
 

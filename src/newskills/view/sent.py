@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from newskills.base.errors import ConfigError, DataError, NewskillsError
+from newskills.base.reading.json_values import list_or_empty, object_or_empty
 from newskills.base.records import Row
 from newskills.run.planning.spec import RUN_FILE
 from newskills.solve.judges.judge import shown_to_judges
 from newskills.view.discovery import OutputFile, Run
-from newskills.view.files import read_json, state_of, table_or_empty
+from newskills.view.files import read_json, state_of
 from newskills.view.folders import Folders
 from newskills.view.records import messages_in
 
@@ -56,7 +57,7 @@ def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> SentP
     if "_prompt" in row or isinstance(row.get("rendered_prompt"), str):
         text = row.get("_prompt", row.get("rendered_prompt"))
         return SentPrompt([{"role": "user", "content": text}], True, "The record holds the prompt.")
-    settings = table_or_empty(state_of(folders, file).get("settings"))
+    settings = object_or_empty(state_of(folders, file).get("settings"))
     unit = _file_settings(folders, run, file) or _recorded_prompt(settings)
     if unit is None:
         return SentPrompt([], False, "The run left no settings from which the prompt could be rendered again.")
@@ -96,7 +97,7 @@ def judge_prompt_sent(folders: Folders, row: Row) -> SentPrompt:
 def settings_sent(folders: Folders, file: OutputFile) -> Row:
     """Return the model and the settings that went with every request of a file, as its run recorded them; empty where
     it recorded none."""
-    settings = table_or_empty(state_of(folders, file).get("settings"))
+    settings = object_or_empty(state_of(folders, file).get("settings"))
     return {
         name.removeprefix(_INFERENCE).removeprefix("server."): value
         for name, value in settings.items()
@@ -115,14 +116,11 @@ def _asked_messages(messages: list[Row]) -> list[Row]:
 def _file_settings(folders: Folders, run: Run, file: OutputFile) -> Row | None:
     """Return the settings of a file in run.json; paths may have changed since, so the end of the name decides. None:
     there are none."""
-    units = read_json(folders, run.folder / RUN_FILE).get("units")
+    wanted: tuple[str, ...] = ()
     if file.output.is_relative_to(run.folder):
         wanted = file.output.relative_to(run.folder).parts[-2:]
-    else:
-        wanted = ()
-    unit_list = units if isinstance(units, list) else ()
-    for unit in unit_list:
-        config = table_or_empty(table_or_empty(unit).get("config"))
+    for unit in list_or_empty(read_json(folders, run.folder / RUN_FILE).get("units")):
+        config = object_or_empty(object_or_empty(unit).get("config"))
         if Path(str(config.get("output_file", ""))).parts[-2:] == wanted:
             return config
     return None
@@ -148,14 +146,14 @@ def _prompt_of_run(folders: Folders, config: Row) -> _PromptOfRun:
     key = msgspec.json.encode({name: value for name, value in config.items() if name != "output_file"}).decode()
     with _lock:
         if key not in _prompts:
-            _prompts[key] = _load(folders, config)
+            _prompts[key] = _load_prompt(folders, config)
         _prompts.move_to_end(key)
         while len(_prompts) > _MAX_KEPT_PROMPTS:
             _prompts.popitem(last=False)
         return _prompts[key]
 
 
-def _load(folders: Folders, config: Row) -> _PromptOfRun:
+def _load_prompt(folders: Folders, config: Row) -> _PromptOfRun:
     from newskills.prompts.renderer import load_prompt
     from newskills.run.engine.build import prompt_overrides
     from newskills.run.planning.config import GenerationConfig

@@ -39,8 +39,8 @@ from newskills.view.pages.matrix import differences_to, score_matrix
 from newskills.view.pages.overview import overview_page
 from newskills.view.pages.sample import media_bytes, sample_page
 from newskills.view.pages.training import step_rollouts, training_page
-from newskills.view.records import brief_row, raw_records, require
-from newskills.view.search import search
+from newskills.view.records import brief_row, raw_records, require_index
+from newskills.view.search import search_records
 from newskills.view.tables import encode_samples, samples_of
 from newskills.view.token import token_of_user
 
@@ -117,7 +117,7 @@ def _indexed_benchmark(library: Library, query: Query) -> IndexedBenchmark:
 
 def _row_briefs(library: Library, query: Query) -> list[Row]:
     indexes = _indexed_benchmark(library, query).indexes
-    return [brief_row(require(indexes, file), number) for file, number in query.pairs("rows")]
+    return [brief_row(require_index(indexes, file), number) for file, number in query.pairs("rows")]
 
 
 def _raw_answer(library: Library, query: Query) -> list[str | None]:
@@ -166,7 +166,7 @@ PAGES: dict[str, Answer] = {
     "columns": _columns_answer,
     "rows": _row_briefs,
     "records": _raw_answer,
-    "search": _in_turns(search),
+    "search": _in_turns(search_records),
     "filter": _in_turns(filter_records),
     "filter_names": _filter_names,
     "sample": _sample_answer,

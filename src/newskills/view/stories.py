@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import INSTRUMENT, Row
 from newskills.view.records import GOLD_FIELDS, as_text, gold_of
 from newskills.view.verdicts import answer_span
@@ -57,8 +58,7 @@ def story_by_ending(outcome: str, cause: str | None, finish: object) -> Story | 
 
 def story_by_record(row: Row, outcome: str) -> Story:
     """Return the failure reason of a reply that ended by itself, with a verdict."""
-    metrics = row.get("tool_metrics")
-    errors = metrics.get("num_tool_errors") if isinstance(metrics, dict) else None
+    errors = object_or_empty(row.get("tool_metrics")).get("num_tool_errors")
     if errors or row.get("num_code_timeouts"):
         return "tool"
     gold = gold_of(row)

@@ -15,7 +15,7 @@ def token_of_user(folder: Path, *, new: bool) -> str:
     """Return the token that is kept in `folder`, else a new one, which is then kept. A file that others may read or
     that belongs to somebody else is replaced; where nothing can be written, the token lasts as long as the process."""
     path = folder / "token"
-    if not new and (kept := _read(path)):
+    if not new and (kept := _read_token(path)):
         return kept
     token = secrets.token_urlsafe(24)
     try:
@@ -28,7 +28,7 @@ def token_of_user(folder: Path, *, new: bool) -> str:
     return token
 
 
-def _read(path: Path) -> str | None:
+def _read_token(path: Path) -> str | None:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="ascii") as file:
             status = os.fstat(file.fileno())

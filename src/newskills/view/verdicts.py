@@ -54,13 +54,15 @@ _WHY = re.compile(r"(?P<rule>.*?)(?: \((?P<how>\w+)\))?", re.DOTALL)
 def verdict_of(row: Row, reply: str) -> Row:
     """Return what the record tells of its grading. Spans are [start, end) in UTF-16 units of `reply`."""
     why = as_text(row.get("why"))
-    match = _WHY.fullmatch(why)
-    rule, how = (match["rule"], match["how"]) if match else (why, None)
-    answer, gold = as_text(row.get("predicted_answer")), gold_of(row)
+    rule, how = why, None
+    if match := _WHY.fullmatch(why):
+        rule, how = match["rule"], match["how"]
+    answer = as_text(row.get("predicted_answer"))
     answer_shown = answer if row.get("predicted_answer") is not None else None
-    gold_text = gold[1] if gold else None
-    gold_field = gold[0] if gold else ""
-    gold_span = answer_span(reply, gold[1]) if gold and gold[1] != answer else None
+    gold_field, gold = gold_of(row) or ("", None)
+    gold_span = None
+    if gold is not None and gold != answer:
+        gold_span = answer_span(reply, gold)
     return {
         "outcome": OUTCOME_NAMES[outcome_of(msgspec.convert(row, Head))],
         "cause": row.get("outcome_cause"),
@@ -70,7 +72,7 @@ def verdict_of(row: Row, reply: str) -> Row:
         "rule": RULES.get(rule.removesuffix(", in prose"), ""),
         "has_answer": "predicted_answer" in row,
         "answer": answer_shown,
-        "gold": gold_text,
+        "gold": gold,
         "gold_field": gold_field,
         "answer_span": answer_span(reply, answer),
         "gold_span": gold_span,

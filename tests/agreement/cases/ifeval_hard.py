@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.graders.instructions.texts import plain_words, punkt_sentences, tokens
+from newskills.graders.instructions.texts import plain_words, punkt_sentences, treebank_tokens
 from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.graders.instructions.witnesses import SAMPLES
 
@@ -86,7 +86,7 @@ def rows() -> Iterator[Row]:
         numbers = {
             "sentences": len(punkt_sentences(text)),
             "words": len(plain_words(text)),
-            "capitals": sum(token.isupper() for token in tokens(text)),
+            "capitals": sum(token.isupper() for token in treebank_tokens(text)),
             "letters": text.lower().count("e"),
         }
         yield {"text": name, "reply": text, "numbers": numbers}

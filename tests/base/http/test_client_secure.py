@@ -74,10 +74,12 @@ def test_plain_http_to_a_port_of_tls_says_so(tmp_path: Path) -> None:
 
 def _proxy(allowed: str = "Basic dTpw") -> Play:
     async def pump(reader: Reader, writer: Writer) -> None:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-        writer.close()
+        try:
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        finally:  # also where the server is stopped before it has heard that its client has left
+            writer.close()
 
     async def play(place: Loopback, reader: Reader, writer: Writer) -> None:
         heard = await place.hear(reader)
@@ -115,6 +117,7 @@ def test_a_proxy_tunnels_tls(tmp_path: Path) -> None:
             refused = HttpClient(url, tls=trusting, proxy=Proxy("127.0.0.1", proxy.port))
             with pytest.raises(TransportError, match="407"):
                 await refused.post("/", b"", 5)
+            await refused.close()
 
     run(work())
 

@@ -9,7 +9,7 @@ from tests.view.comparison.runs import answers, record, write_run
 
 import newskills
 from newskills.base.errors import GateError, UnknownNameError
-from newskills.view.comparison import compare as compare_runs
+from newskills.view.comparison import compare_run_folders
 
 BEFORE = "+" * 30 + "-" * 30
 AFTER = "-" * 2 + "+" * 28 + "+" * 12 + "-" * 18
@@ -27,7 +27,7 @@ def test_the_same_figures_in_terminal_json_page_and_python(runs: Path) -> None:
     assert shown.returncode == 0, shown.stderr
     assert max(map(len, shown.stdout.splitlines())) <= 80
     (item,) = json.loads(ns("ns compare base tuned --json", cwd=runs).stdout)["benchmarks"]
-    own = compare_runs([runs / "base", runs / "tuned"]).benchmarks[0]
+    own = compare_run_folders([runs / "base", runs / "tuned"]).benchmarks[0]
     assert item["difference"] == pytest.approx(own.difference)
     assert len(item["flips"]) == 14
     assert newskills.compare(runs=[str(runs / "base"), str(runs / "tuned")]).benchmarks[0] == own

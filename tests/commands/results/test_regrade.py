@@ -11,7 +11,7 @@ from tests.view.comparison.runs import answers, record, write_run
 import newskills
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.graders.math.grader import VERSION
-from newskills.view.comparison.regrade import RegradeOptions, regrade
+from newskills.view.comparison.regrade import RegradeOptions, regrade_run
 
 FORMS = ("\\boxed{1}", "The answer is 2.", "so we get 3", "\\boxed{9}", "I do not know")
 """Replies to 0 + 1, 1 + 1, …: in a box, in a phrase, bare, wrong in a box, none."""
@@ -32,7 +32,7 @@ def only(regraded: Iterable[Any]) -> Any:
 
 
 def test_verdicts_that_change_are_listed(results: Path) -> None:
-    item = only(regrade(results / "a", RegradeOptions(), []))
+    item = only(regrade_run(results / "a", RegradeOptions(), []))
     assert (item.grader_before, item.grader_after) == ("math@1", f"math@{VERSION}")
     changed = [(flip.id, flip.seed, flip.before, flip.after) for flip in item.flips]
     assert changed == [
@@ -46,15 +46,15 @@ def test_verdicts_that_change_are_listed(results: Path) -> None:
 
 @pytest.mark.nightly
 def test_the_share_of_the_grader(results: Path) -> None:
-    item = only(regrade(results / "a", RegradeOptions(), []))
+    item = only(regrade_run(results / "a", RegradeOptions(), []))
     assert {name: number.value for name, number in item.spread.items()} == {
         "strict": 20,
         "usual": 40,
         "lenient": 60,
     }
-    strict = only(regrade(results / "a", RegradeOptions(reading="strict", spread=False), []))
+    strict = only(regrade_run(results / "a", RegradeOptions(reading="strict", spread=False), []))
     assert (strict.after.value, strict.spread) == (20, {})
-    lenient = only(regrade(results / "a", RegradeOptions(reading="lenient"), []))
+    lenient = only(regrade_run(results / "a", RegradeOptions(reading="lenient"), []))
     assert lenient.after.value == 60
 
 
@@ -65,7 +65,7 @@ def test_multiple_choice_has_readings_too(tmp_path: Path) -> None:
         for i, text in enumerate(replies)
     ]
     write_run(tmp_path / "a", {None: rows}, facts={"grader": "multichoice@5 {}", "metric": "multichoice"})
-    spread = only(regrade(tmp_path / "a", RegradeOptions(), [])).spread
+    spread = only(regrade_run(tmp_path / "a", RegradeOptions(), [])).spread
     assert spread["strict"].value == pytest.approx(100 / 3)
     assert spread["usual"].value == spread["lenient"].value == 100
 
@@ -101,28 +101,28 @@ def test_settings_go_over_those_of_the_records(tmp_path: Path) -> None:
 def test_a_version_that_is_not_here_is_refused(results: Path) -> None:
     assert newskills.regrade(results_dir=str(results / "a"), grader=f"math@{VERSION}")
     with pytest.raises(ConfigError, match=rf"grades with math@{VERSION}; verdicts of math@1 need"):
-        regrade(results / "a", RegradeOptions(grader="math@1"), [])
+        regrade_run(results / "a", RegradeOptions(grader="math@1"), [])
     with pytest.raises(UnknownNameError, match="did you mean 'math'"):
-        regrade(results / "a", RegradeOptions(grader="maths"), [])
+        regrade_run(results / "a", RegradeOptions(grader="maths"), [])
     with pytest.raises(ConfigError, match="'literal' has no strict extraction"):
-        regrade(results / "a", RegradeOptions(grader="literal", reading="strict"), [])
+        regrade_run(results / "a", RegradeOptions(grader="literal", reading="strict"), [])
     with pytest.raises(ConfigError, match="exclude each other"):
         newskills.regrade(results_dir=str(results / "a"), strict=True, lenient=True)
     with pytest.raises(ConfigError, match="never rewritten"):
-        regrade(results / "a", RegradeOptions(output_dir=results / "a"), [])
+        regrade_run(results / "a", RegradeOptions(output_dir=results / "a"), [])
 
 
 def test_what_cannot_be_graded_is_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="has no results to grade"):
-        regrade(tmp_path / "empty", RegradeOptions(), [])
+        regrade_run(tmp_path / "empty", RegradeOptions(), [])
     rows = answers("+-", grader="another harness")
     write_run(tmp_path / "a", {None: rows}, facts={"grader": ""})
     state = tmp_path / "a/eval-results/gsm8k/output.jsonl.run.json"
     state.unlink()
     with pytest.raises(DataError, match="name no grader of this installation; give --grader"):
-        regrade(tmp_path / "a", RegradeOptions(), [])
-    assert only(regrade(tmp_path / "a", RegradeOptions(grader="math"), [])).after.value == 50
+        regrade_run(tmp_path / "a", RegradeOptions(), [])
+    assert only(regrade_run(tmp_path / "a", RegradeOptions(grader="math"), [])).after.value == 50
 
 
 def test_a_corrupted_line_and_an_unfinished_benchmark(results: Path) -> None:

@@ -116,6 +116,43 @@ def test_scanners_of_others_that_return_nonsense_hang_or_die(here: Path) -> None
     assert by_name["refusal"].labels == {"no": 9, "refused": 1}
 
 
+ENDLESS = """\
+import os
+from newskills.view.scans.finding import Finding
+
+def endless(transcript):
+    with open(os.path.join(os.path.dirname(__file__), "begun.txt"), "a") as file:
+        file.write(f"{transcript.gold}\\n")
+    while int(transcript.gold) > 2: pass
+    return Finding(label="ended")
+
+def sometimes(transcript):
+    while int(transcript.gold) % 2: pass
+"""
+
+
+def test_a_scanner_that_never_ends_is_given_up(here: Path) -> None:
+    """Three samples in a row are enough: what follows, in other benchmarks too, costs no time and is counted."""
+    rows = [record(n, True) for n in range(400)]
+    write_run(here / "b", {0: rows})
+    write_run(here / "b", {0: rows[:5]}, benchmark="math-500")
+    (here / "own.py").write_text(ENDLESS)
+    done = ns("ns scan b --time_limit=0.2 --scanners own.py::endless refusal", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert "endless was given up: it reached its time limit (0.2 s of CPU) for 3 samples in a row." in done.stderr
+    assert "endless of gsm8k: no valid result: given up 395, timeout 3." in done.stdout
+    assert "endless of math-500: no valid result: given up 5." in done.stdout
+    found = rows_of(here / "b/eval-results/gsm8k/scans/endless/labels-rs0.jsonl")
+    assert [row["label"] for row in found] == ["ended", "ended", *[None] * 398]
+    assert [row["place"] for row in found] == list(range(400))
+    assert {row["invalid"] for row in found[5:]} == {"given up: 3 samples in a row reached the time limit"}
+    assert len((here / "begun.txt").read_text().split()) < 100
+    assert len(rows_of(here / "b/eval-results/math-500/scans/refusal/labels-rs0.jsonl")) == 5
+    now_and_then = newskills.scan(results_dir=here / "a", scanners=[f"{here}/own.py::sometimes"], time_limit=0.2)
+    assert now_and_then.results[0].invalid == {"timeout": 6}
+    assert now_and_then.notes == ()
+
+
 def test_a_model_is_asked_once_and_its_quotes_are_checked(here: Path, fake_server: FakeServerFactory) -> None:
     def answer(body: dict[str, Any]) -> str:
         text = str(body["messages"][-1]["content"])
@@ -257,6 +294,35 @@ def test_old_runs_and_records_without_verdicts_are_scanned(tmp_path: Path) -> No
     assert labels == ["refused", "no"]
     assert [row["id"] for row in rows_of(tmp_path / "old/scans/refusal/labels.jsonl")] == ["line 1", "line 2"]
     assert any("without verdicts" in note for note in done.notes)
+
+
+def test_runs_below_a_folder_are_scanned_with_its_own(here: Path) -> None:
+    """The folder has a run, and others below it; the run of one name has samples of its own there."""
+    refused = record(0, False, outcome="no_answer", generation=REFUSED, predicted_answer=None)
+    write_run(here / "a/sweep/hot", {0: [refused]})
+    write_run(here / "a/sweep/cold", {0: [record(0, True)]}, benchmark="math-500")
+    write(here / "a/sweep/plain/output.jsonl", [{"id": 1, "generation": "I cannot help with that."}])
+    write(here / "a/notes/output-kept.jsonl", [{"id": 1, "generation": "no output of a run"}])
+    done = newskills.scan(results_dir=here / "a", scanners=["refusal"])
+    scanned = {(result.run, result.benchmark): (result.samples, result.reported) for result in done.results}
+    assert scanned == {
+        ("", "gsm8k"): (10, 1),
+        ("sweep", "plain"): (1, 1),
+        ("sweep/cold", "math-500"): (1, 0),
+        ("sweep/hot", "gsm8k"): (1, 1),
+    }
+    assert [result.run for result in done.results] == ["", "sweep", "sweep/cold", "sweep/hot"]
+    only = ns("ns scan a --scanners refusal --benchmarks gsm8k", cwd=here)
+    assert [line for line in only.stdout.splitlines() if " · " in line] == [
+        "gsm8k · 10 samples",
+        "sweep/hot · gsm8k · 1 sample",
+    ]
+    shown = json.loads(ns("ns scan a/sweep --scanners refusal --json", cwd=here).stdout)["results"]
+    assert [(result.get("run"), result["samples"]) for result in shown] == [(None, 1), ("cold", 1), ("hot", 1)]
+    below = ns("ns scan a/sweep --scanners refusal --benchmarks gsm8k", cwd=here)
+    (command,) = [line.removeprefix("next: ") for line in below.stdout.splitlines() if line.startswith("next: ")]
+    assert command == "ns samples a/sweep/hot --where 'refusal = refused'"
+    assert "q0" in ns(command, cwd=here).stdout
 
 
 def test_folders_that_cannot_be_written(here: Path) -> None:

@@ -14,7 +14,7 @@ from tests.graders.plain import plain_grader
 
 from newskills.graders.reading.conclusions import letter_concluded
 from newskills.graders.reading.grammar import make_grammar
-from newskills.graders.reading.languages import labels_by_language, languages, plain_text, split_words
+from newskills.graders.reading.languages import labels_by_language, language_words, plain_text, split_words
 
 REPLIES = [
     json.loads(line)
@@ -44,27 +44,27 @@ def test_conclusions_of_many_languages(case: dict[str, str | None]) -> None:
 def test_every_language_of_the_benchmarks_has_replies() -> None:
     tested = {case["language"] for case in REPLIES}
     assert set(INCLUDED) - {"en"} <= tested
-    assert set(INCLUDED) <= languages().keys()
-    assert all(languages()[code].answer for code in INCLUDED)
+    assert set(INCLUDED) <= language_words().keys()
+    assert all(language_words()[code].answer for code in INCLUDED)
 
 
-@pytest.mark.parametrize("code", sorted(languages()))
+@pytest.mark.parametrize("code", sorted(language_words()))
 def test_every_label_of_every_language_leads_to_a_letter(code: str) -> None:
-    for label in split_words(languages()[code].answer):
+    for label in split_words(language_words()[code].answer):
         capitals = label.upper() if label.upper().lower() == label else label
         for form in (f"{label}: B", f"{label}: (B)", f"**{label}: B**", f"{capitals}: B"):
             assert read(form) == "B", form
 
 
-@pytest.mark.parametrize("code", sorted(languages()))
+@pytest.mark.parametrize("code", sorted(language_words()))
 def test_no_label_is_a_letter_itself(code: str) -> None:
     """A letter of another alphabet is one only where no letter and no combining mark touches it."""
-    for label in split_words(languages()[code].answer):
+    for label in split_words(language_words()[code].answer):
         for following in ("", " ", f" {label}", f"{label}", " xyz"):
             assert read(f"{label}{following}") is None, label + following
     assert all(
         len(word) < 60
-        for words in (languages()[code].right, languages()[code].fill)
+        for words in (language_words()[code].right, language_words()[code].fill)
         for word in split_words(words)
     )
 
@@ -112,9 +112,9 @@ def test_marks_that_show_nothing_are_left_out() -> None:
     assert plain_text("plain") == "plain"
 
 
-@given(st.sampled_from(sorted(languages())), st.text(max_size=80))
+@given(st.sampled_from(sorted(language_words())), st.text(max_size=80))
 def test_any_text_behind_any_language(code: str, text: str) -> None:
-    language = languages()[code]
+    language = language_words()[code]
     words = [
         *split_words(language.answer),
         *split_words(language.so),
@@ -133,7 +133,7 @@ def test_two_letters_behind_one_label_are_no_answer(label: str, first: str, seco
 
 
 def test_grammars_compile_for_all_languages() -> None:
-    for code in languages():
+    for code in language_words():
         assert make_grammar((code,)).token.match(": ")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from newskills.base import aio
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
-from newskills.graders import executes, make_grader
+from newskills.graders import is_executing, make_grader
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.host import LocalSandbox
 
@@ -26,7 +26,7 @@ def graded(
         await sandbox.start()
         assert sandbox.isolation_level in ("a", "b"), "hostile code is run in isolation only"
         made = make_grader(grader, config)
-        assert executes(made)
+        assert is_executing(made)
         room = asyncio.Semaphore(3)
 
         async def one(row: Row) -> Score:

@@ -13,7 +13,7 @@ from newskills.base import aio
 from newskills.base.errors import ConfigError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.records import Row, Score
-from newskills.graders import executes, make_grader
+from newskills.graders import is_executing, make_grader
 from newskills.graders.code.evalplus import EvalPlusGrader
 from newskills.metrics import make_metric
 
@@ -284,8 +284,8 @@ def test_without_a_sandbox() -> None:
 
 def test_settings() -> None:
     grader = make_grader("evalplus", {"timeout": 9, "evalplus": {"dataset": "mbpp"}})
-    assert executes(grader)
-    assert not executes(make_grader("math", {}))
+    assert is_executing(grader)
+    assert not is_executing(make_grader("math", {}))
     with pytest.raises(ConfigError, match="timeout"):
         make_grader("evalplus", {"timeuot": 9})
 

@@ -18,7 +18,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from newskills.base.protocols import Grader
 from newskills.base.records import Row
-from newskills.graders import executes, make_grader
+from newskills.graders import is_executing, make_grader
 from newskills.graders.gold import gold_reply, same_replies
 from newskills.graders.reading.record_faults import grading_function
 
@@ -93,7 +93,7 @@ def wrong(path: Path) -> Iterator[str]:
 @cache
 def _grader(name: str, config: str) -> Grader:
     grader = make_grader(name, json.loads(config))
-    assert not executes(grader)
+    assert not is_executing(grader)
     return cast(Grader, grader)
 
 

@@ -20,7 +20,7 @@ from newskills.base.records import Row, Score
 from newskills.graders import make_grader
 from newskills.graders.lean.grader import LeanProofConfig, LeanProofGrader, read_verdict
 from newskills.graders.lean.program import new_names, proof_program, read_proof, read_statement
-from newskills.graders.lean.source import forbidden_reason, tokens, without_comments
+from newskills.graders.lean.source import forbidden_reason, lean_tokens, without_comments
 from newskills.metrics import make_metric
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.host import LocalSandbox
@@ -311,7 +311,7 @@ def test_hostile_text_costs_little(piece: str) -> None:
     forbidden_reason(text)
     read_proof(text, STATEMENT, restate=True)
     assert time.process_time() - began < 5
-    assert tokens("") == []
+    assert lean_tokens("") == []
 
 
 def test_metrics() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.math.grader import MathGrader
 
 HERE = Path(__file__).parent
@@ -97,12 +97,12 @@ def test_the_expression_ends_with_its_statement(policy: MathGrader, reply: str) 
 )
 def test_closing_statements(reply: str, answer: str | None) -> None:
     policy = ExtractionPolicy(extract_regex=MathConfig().extract_regex, relaxed_extraction=True)
-    assert extract(reply, policy).answer == answer
+    assert extract_by_policy(reply, policy).answer == answer
 
 
 def test_an_expression_of_the_users_own_may_match_several_lines() -> None:
     policy = ExtractionPolicy(extract_from_boxed=False, extract_regex=r"(?s)BEGIN(.*)END")
-    assert extract("BEGIN\n1, 2\n3, 4\nEND", policy).answer == "1, 2\n3, 4"
+    assert extract_by_policy("BEGIN\n1, 2\n3, 4\nEND", policy).answer == "1, 2\n3, 4"
 
 
 @pytest.mark.mirror

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from newskills.base.errors import ConfigError
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 
 DEFAULT = ExtractionPolicy(extract_regex=r"The final answer is (.+)$")
 RELAXED = ExtractionPolicy(extract_regex=r"The final answer is (.+)$", relaxed_extraction=True)
@@ -85,7 +85,7 @@ REGEX = ExtractionPolicy(extract_from_boxed=False, extract_regex=r"The final ans
     ],
 )
 def test_final_answers(text: str, answer: str | None, how: str) -> None:
-    assert extract(text, DEFAULT) == (answer, how)
+    assert extract_by_policy(text, DEFAULT) == (answer, how)
 
 
 @pytest.mark.parametrize(
@@ -102,25 +102,25 @@ def test_final_answers(text: str, answer: str | None, how: str) -> None:
     ],
 )
 def test_no_final_answer(text: str, how: str) -> None:
-    assert extract(text, DEFAULT) == (None, how)
+    assert extract_by_policy(text, DEFAULT) == (None, how)
 
 
 def test_relaxed_takes_the_expression_first_and_a_number_last() -> None:
-    assert extract(r"The final answer is 7" + "\n" + r"\boxed{8}", RELAXED) == ("7", "regex")
-    assert extract(r"\boxed{8}", RELAXED) == ("8", "box")
-    assert extract("there are 12 cats, or rather 13", RELAXED) == ("13", "closing")
-    assert extract("I hope that 13 is fine.", RELAXED) == ("13", "number")
+    assert extract_by_policy(r"The final answer is 7" + "\n" + r"\boxed{8}", RELAXED) == ("7", "regex")
+    assert extract_by_policy(r"\boxed{8}", RELAXED) == ("8", "box")
+    assert extract_by_policy("there are 12 cats, or rather 13", RELAXED) == ("13", "closing")
+    assert extract_by_policy("I hope that 13 is fine.", RELAXED) == ("13", "number")
 
 
 def test_the_expression_alone() -> None:
-    assert extract("The final answer is 7.\nThe final answer is 8.", REGEX) == ("8", "regex")
-    assert extract(r"\boxed{8}", REGEX) == (None, "none")
-    assert extract(r"The final answer is \boxed{8}", REGEX) == ("8", "regex")
+    assert extract_by_policy("The final answer is 7.\nThe final answer is 8.", REGEX) == ("8", "regex")
+    assert extract_by_policy(r"\boxed{8}", REGEX) == (None, "none")
+    assert extract_by_policy(r"The final answer is \boxed{8}", REGEX) == ("8", "regex")
 
 
 def test_a_broken_expression_is_a_mistake_of_the_settings() -> None:
     with pytest.raises(ConfigError, match=r"\(unclosed"):
-        extract("x", ExtractionPolicy(extract_from_boxed=False, extract_regex="(unclosed"))
+        extract_by_policy("x", ExtractionPolicy(extract_from_boxed=False, extract_regex="(unclosed"))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_broken_expression_is_a_mistake_of_the_settings() -> None:
 @pytest.mark.parametrize("policy", [DEFAULT, RELAXED])
 def test_long_texts_are_read_in_linear_time(text: str, policy: ExtractionPolicy) -> None:
     began = time.process_time()
-    extract(text, policy)
+    extract_by_policy(text, policy)
     assert time.process_time() - began < 5
 
 
@@ -147,4 +147,4 @@ def test_long_texts_are_read_in_linear_time(text: str, policy: ExtractionPolicy)
     ],
 )
 def test_the_box_of_glm_is_one(text: str, answer: str | None) -> None:
-    assert extract(text, ExtractionPolicy()).answer == answer
+    assert extract_by_policy(text, ExtractionPolicy()).answer == answer

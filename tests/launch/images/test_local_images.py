@@ -19,7 +19,7 @@ from tests.launch.containers import IMAGE, client, finished, left, local, log
 from tests.launch.places import job
 
 from newskills.base.errors import ConfigError
-from newskills.environments.engines.job_engine import tag
+from newskills.environments.engines.job_engine import built_image_name
 
 pytestmark = pytest.mark.usefixtures("podman")
 
@@ -33,7 +33,7 @@ def test_an_image_from_a_dockerfile(tmp_path: Path, capfd: pytest.CaptureFixture
     show = "print(open('/word').read())"
     _, first = finished(executor, job("a", client("m", show)))
     assert log(first, "m") == "one\n"
-    name = tag(f"dockerfile:{context}/Dockerfile")
+    name = built_image_name(f"dockerfile:{context}/Dockerfile")
     old = executor.engine.run("image", "inspect", "--format={{.Id}}", name).stdout.strip()
     assert "podman builds locally-built-" in capfd.readouterr().err
     (context / "word").write_text("two")
@@ -173,4 +173,4 @@ def test_run_cmd_with_a_sandbox_in_containers(tmp_path: Path) -> None:
     assert done.returncode == 4, done.stderr
     assert (data / "it's out").read_text() == "hello there 45 False b /nemo_run/code\n"
     assert left(tmp_path) == []
-    subprocess.run(["podman", "rmi", "--force", tag(image)], check=True, capture_output=True)
+    subprocess.run(["podman", "rmi", "--force", built_image_name(image)], check=True, capture_output=True)

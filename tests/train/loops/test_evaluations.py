@@ -20,7 +20,7 @@ from newskills.train.loops.grpo import grpo
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.sft import SftConfig, sft
-from newskills.train.loops.stepping import Hooks
+from newskills.train.loops.stepping import Hooks, Progress
 from newskills.train.settings import EvalSettings
 
 COUNT = 60
@@ -46,9 +46,9 @@ def right(numbers: Sequence[set[int]], returns: int = 0) -> HeldOut:
     return HeldOut(problems=HELD, scorer=Scorer(reward, decode, [0]), settings=settings)
 
 
-def fine_tuned(model: Path, path: Path, held_out: HeldOut, **more: Any) -> tuple[bool, list[str]]:
+def fine_tuned(model: Path, path: Path, held_out: HeldOut, steps: int = 8, **more: Any) -> tuple[bool, list[str]]:
     remarks: list[str] = []
-    config = SftConfig(steps=8, batch_size=4, save_every=0)
+    config = SftConfig(steps=steps, batch_size=4, save_every=0)
     folder = TrainingFolder(path, {})
     try:
         hooks = Hooks(held_out=held_out, remark=remarks.append, **more)
@@ -58,6 +58,7 @@ def fine_tuned(model: Path, path: Path, held_out: HeldOut, **more: Any) -> tuple
 
 
 START, SAME, HARMED = set(range(30)), set(range(1, 31)), set(range(18))
+RECOVERING, COLLAPSED = set(range(24)), {1, 2}
 
 
 def test_a_run_that_does_harm_ends_at_once_with_its_best_weights(model: Path, tmp_path: Path) -> None:
@@ -81,44 +82,82 @@ def test_a_run_that_does_harm_ends_at_once_with_its_best_weights(model: Path, tm
     assert "the model is that of step 2 (0.517), the best of 3 measured; the last one is checkpoint-000004" in said
 
 
-def rates(path: Path) -> list[float]:
+def rates(path: Path, steps: int = 8) -> list[float]:
     """The learning rates by what the schedule would give."""
     rows = [row for row in metrics(path) if row["step"]]
     return [
-        row["learning_rate"] / rate_at(row["step"] - 1, 8, SftConfig(steps=8).learning_rate, "linear")
+        row["learning_rate"] / rate_at(row["step"] - 1, steps, SftConfig(steps=steps).learning_rate, "linear")
         for row in rows
     ]
 
 
-def test_a_run_that_does_harm_goes_back_and_learns_more_slowly(model: Path, tmp_path: Path) -> None:
+def waited(path: Path) -> list[int]:
+    return [row["step"] for row in metrics(path) if "waiting" in row]
+
+
+def returned(path: Path) -> dict[int, int]:
+    return {row["step"]: row["returned"] for row in metrics(path) if "returned" in row}
+
+
+def test_a_run_with_a_lasting_loss_goes_back_and_learns_more_slowly(model: Path, tmp_path: Path) -> None:
     better = SAME | {40}
-    ended, remarks = fine_tuned(model, tmp_path, right([START, better, HARMED, better, HARMED], returns=2))
+    held_out = right([START, better, HARMED, HARMED - {17} | {18}, better], returns=2)
+    ended, remarks = fine_tuned(model, tmp_path, held_out)
     assert ended
-    assert rates(tmp_path) == pytest.approx([1, 1, 1, 1, 0.25, 0.25, 0.25, 0.25])
-    rows = {row["step"]: row for row in metrics(tmp_path)}
-    assert [step for step, row in rows.items() if "returned" in row] == [4]
-    assert rows[4]["returned"] == 2
-    names = [f"checkpoint-{step:06d}/adapter_model.safetensors" for step in (2, 4, 6)]
+    assert rates(tmp_path) == pytest.approx([1, 1, 1, 1, 1, 1, 0.25, 0.25])
+    assert (waited(tmp_path), returned(tmp_path)) == ([4], {6: 2})
+    names = [f"checkpoint-{step:06d}/adapter_model.safetensors" for step in (2, 6, 8)]
     before, back, later = ((tmp_path / name).read_bytes() for name in names)
     assert before == back != later
+    assert remarks[1].endswith("That is a loss; the run goes back unless the next evaluation is better")
     assert (
-        "That is a loss: the run goes on from the weights of step 2 with 0.25 of its learning rate" in remarks[1]
+        "That is a loss: the run goes on from the weights of step 2 with 0.25 of its learning rate" in remarks[2]
     )
     states = [
         (row["step"], row["state_path"]) for row in read_rows(tmp_path / "checkpoints.jsonl") if row["final"]
     ]
-    assert states == [(8, "checkpoint-000006")]
+    assert states == [(8, "checkpoint-000008")]
+
+
+def test_a_run_that_recovers_by_itself_is_left_alone(model: Path, tmp_path: Path) -> None:
+    """Better than the evaluation before it, though still worse than the start; then no longer worse."""
+    assert mcnemar(6, 0) < 0.05 < mcnemar(5, 0)
+    ended, remarks = fine_tuned(model, tmp_path, right([START, HARMED, RECOVERING, START, HARMED], returns=2))
+    assert ended
+    assert (waited(tmp_path), returned(tmp_path)) == ([2, 4], {})
+    assert rates(tmp_path) == pytest.approx([1] * 8)
+    assert not any("goes on from" in remark or "ends here" in remark for remark in remarks)
+    assert [remark.endswith("unless the next evaluation is better") for remark in remarks] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_loss_that_a_later_look_no_longer_shows_at_its_level_still_lasts(model: Path, tmp_path: Path) -> None:
+    """The level of a look falls; one that decides about a loss seen before has the whole level."""
+    worse = START - set(range(8)) | {40}
+    assert spent_level(2, 0.05) < mcnemar(8, 1) < 0.05
+    fine_tuned(model, tmp_path, right([START, worse - {8}, worse, START, START], returns=2))
+    assert (waited(tmp_path), returned(tmp_path)) == ([2], {4: 0})
+
+
+def test_a_run_that_has_collapsed_goes_back_at_once(model: Path, tmp_path: Path) -> None:
+    fine_tuned(model, tmp_path, right([START, COLLAPSED, SAME, SAME, SAME], returns=2))
+    assert (waited(tmp_path), returned(tmp_path)) == ([], {2: 0})
 
 
 def test_a_run_goes_back_to_the_initial_weights_and_ends_in_the_end(model: Path, tmp_path: Path) -> None:
     """The optimizer begins anew, too."""
-    ended, remarks = fine_tuned(model, tmp_path, right([START, HARMED, HARMED, HARMED, HARMED], returns=2))
+    ended, remarks = fine_tuned(model, tmp_path, right([START, *[HARMED] * 6], returns=2), steps=14)
     assert ended
-    assert rates(tmp_path) == pytest.approx([1, 1, 0.25, 0.25, 0.0625, 0.0625])
-    assert [row.get("returned") for row in metrics(tmp_path)][1:] == [None, 0, None, 0, None, None]
-    assert "goes on from the initial weights with 0.062 of" in remarks[1]
-    assert "so the run ends here" in remarks[2]
-    for step in (2, 4):
+    assert rates(tmp_path, 14) == pytest.approx([1] * 4 + [0.25] * 4 + [0.0625] * 4)
+    assert (waited(tmp_path), returned(tmp_path)) == ([2, 6, 10], {4: 0, 8: 0})
+    assert "goes on from the initial weights with 0.062 of" in remarks[3]
+    assert remarks[4].endswith("That is a loss; the run ends unless the next evaluation is better")
+    assert "so the run ends here" in remarks[5]
+    for step in (4, 8):
         pairs = load_file(tmp_path / f"checkpoint-{step:06d}/adapter_model.safetensors")
         assert not any(value.any() for name, value in pairs.items() if "lora_B" in name)
         assert json.loads((tmp_path / f"checkpoint-{step:06d}" / STATE).read_text())["steps"] == 0
@@ -127,14 +166,36 @@ def test_a_run_goes_back_to_the_initial_weights_and_ends_in_the_end(model: Path,
     folder.close()
 
 
-def test_a_run_that_went_back_resumes_as_if_it_had_not_been_stopped(model: Path, tmp_path: Path) -> None:
-    found = [START, SAME | {40}, HARMED, SAME, SAME]
-    assert fine_tuned(model, tmp_path / "whole", right(found, returns=1))[0]
-    stops = iter([False] * 3 + [True])
-    assert not fine_tuned(model, tmp_path / "parts", right(found[:3], returns=1), stop=lambda: next(stops))[0]
-    assert fine_tuned(model, tmp_path / "parts", right(found[3:], returns=1))[0]
+@pytest.mark.parametrize("done", range(1, 10))
+def test_a_run_that_went_back_resumes_as_if_it_had_not_been_stopped(
+    model: Path, tmp_path: Path, done: int
+) -> None:
+    """Wherever it was stopped: it knows whether a loss is waited out, and what it was."""
+    found = [START, SAME | {40}, HARMED, RECOVERING, RECOVERING, START]
+    assert fine_tuned(model, tmp_path / "whole", right(found, returns=1), steps=10)[0]
+    assert (waited(tmp_path / "whole"), returned(tmp_path / "whole")) == ([4, 6], {8: 2})
+    stops, asked = iter([False] * (done - 1) + [True]), 1 + done // 2
+    held_out = right(found[:asked], returns=1)
+    assert not fine_tuned(model, tmp_path / "parts", held_out, steps=10, stop=lambda: next(stops))[0]
+    assert fine_tuned(model, tmp_path / "parts", right(found[asked:], returns=1), steps=10)[0]
     assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
-    assert rates(tmp_path / "parts")[4:] == pytest.approx([0.25] * 4)
+    assert rates(tmp_path / "parts", 10) == pytest.approx([1] * 8 + [0.25] * 2)
+
+
+def test_a_run_that_was_killed_while_it_waited_looks_again(model: Path, tmp_path: Path) -> None:
+    """What was written after the last checkpoint, of step 2, is gone with what it said of a loss."""
+    found = [START, SAME | {40}, HARMED, RECOVERING, RECOVERING, START]
+    assert fine_tuned(model, tmp_path / "whole", right(found, returns=1), steps=10)[0]
+
+    def end(progress: Progress) -> None:
+        if progress.done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fine_tuned(model, tmp_path / "parts", right(found[:3], returns=1), steps=10, on_step=end)
+    assert waited(tmp_path / "parts") == [4]
+    assert fine_tuned(model, tmp_path / "parts", right(found[2:], returns=1), steps=10)[0]
+    assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
 
 
 class Onward:
@@ -147,12 +208,13 @@ class Onward:
 
 def test_weights_that_cannot_go_back_end_the_run(model: Path, tmp_path: Path) -> None:
     folder, remarks = TrainingFolder(tmp_path, {}), list[str]()
-    hooks = Hooks(held_out=right([START, HARMED], returns=3), remark=remarks.append)
+    hooks = Hooks(held_out=right([START, HARMED, HARMED], returns=3), remark=remarks.append)
     client: Any = Onward(CpuTrainer(model, SMALL))
     assert sft(client, EXAMPLES, SftConfig(steps=8, batch_size=4, save_every=0), folder, hooks)
     folder.close()
-    assert metrics(tmp_path)[-1]["step"] == 2
-    assert "so the run ends here" in remarks[0]
+    assert metrics(tmp_path)[-1]["step"] == 4
+    assert remarks[0].endswith("That is a loss; the run ends unless the next evaluation is better")
+    assert "so the run ends here" in remarks[1]
 
 
 def test_a_run_goes_on_where_a_loss_may_be_chance(model: Path, tmp_path: Path) -> None:

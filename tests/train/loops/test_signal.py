@@ -189,6 +189,16 @@ def test_too_little_signal_is_told_once_with_what_would_help(model: Path, tmp_pa
     ]
 
 
+@pytest.mark.parametrize("scale", [94_495.0, math.inf])
+def test_a_gradient_that_is_all_noise_is_told_as_that(tmp_path: Path, scale: float) -> None:
+    remarks: list[str] = []
+    with closing(TrainingFolder(tmp_path / "run", {})) as folder:
+        StepSignal(CONFIG, folder, remarks.append)._tell_weak(5, 8, scale)
+    assert remarks[0].startswith(
+        "signal 0.00 of 1: 8 groups are too few; the gradient cannot be told from noise yet. Set ++min_signal=0.3"
+    )
+
+
 def test_a_weak_signal_of_groups_without_spread_is_told_as_that(tmp_path: Path) -> None:
     """More groups, all of whose samples are wrong, are no remedy; a few that differ teach hardly anything."""
     remarks: list[str] = []

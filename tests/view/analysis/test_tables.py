@@ -21,8 +21,8 @@ from newskills.base.errors import DataError, UnknownNameError
 from newskills.exchange.importers import ImportSource, read
 from newskills.exchange.importers import write_import as write_imported
 from newskills.run.reporting.summarize import SummaryOptions, summarize
-from newskills.view.comparison import compare
-from newskills.view.samples import SampleFilter, select
+from newskills.view.comparison import compare_run_folders
+from newskills.view.samples import SampleFilter, iter_samples
 
 
 @pytest.fixture
@@ -78,13 +78,13 @@ def test_samples_are_as_ns_samples_has_them(tmp_path: Path) -> None:
     """Records of every kind, a broken line among them: the same samples with the same outcomes, by the same filter."""
     write_lines(tmp_path / "run/eval-results/gsm8k/output-rs3.jsonl", rich_records())
     table = analysis.samples(tmp_path / "run", ["id", "seed", "outcome", "cause", "reply"])
-    chosen = list(select(tmp_path / "run", SampleFilter(), []))
+    chosen = list(iter_samples(tmp_path / "run", SampleFilter(), []))
     assert [tuple(row.values()) for row in table.to_pylist()] == [
         (sample.record["id"], sample.seed, sample.outcome, sample.cause, sample.record.get("generation"))
         for sample in chosen
     ]
     text = "outcome = wrong and not reply ~ boxed or cause = truncation"
-    some = list(select(tmp_path / "run", SampleFilter(where=text), []))
+    some = list(iter_samples(tmp_path / "run", SampleFilter(where=text), []))
     assert 0 < len(some) < len(chosen)
     assert analysis.samples(tmp_path / "run", ["id"], text).column("id").to_pylist() == [
         sample.record["id"] for sample in some
@@ -217,7 +217,7 @@ def test_comparisons_are_those_of_ns_compare(tmp_path: Path) -> None:
         ("b/base", "a/base", -50.0, "worse"),
         ("b/base", "c", -100.0, "worse"),
     ]
-    compared = compare([tmp_path / name for name in ("b/base", "a/base", "c")]).benchmarks
+    compared = compare_run_folders([tmp_path / name for name in ("b/base", "a/base", "c")]).benchmarks
     assert [row["p_adjusted"] for row in table] == [item.p_adjusted for item in compared]
     assert analysis.comparisons(tmp_path).to_pylist()[0]["baseline"] == "a/base"
     with pytest.raises(UnknownNameError, match="did you mean 'a/base'"):

@@ -19,8 +19,8 @@ LONG = 160
 PEAK = """
 import sys
 from pathlib import Path
-from newskills.view.comparison.paired_runs import compare
-found = compare([Path(name) for name in sys.argv[1:]])
+from newskills.view.comparison.paired_runs import compare_run_folders
+found = compare_run_folders([Path(name) for name in sys.argv[1:]])
 status = Path("/proc/self/status").read_text()  # ru_maxrss begins with what the parent of the process had
 print(int(status.partition("VmHWM:")[2].split()[0]) // 1024)
 print("|".join(found.notes))

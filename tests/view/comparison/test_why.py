@@ -8,7 +8,7 @@ from tests.view.comparison.runs import answers, record, write_run
 
 from newskills.base.errors import DataError
 from newskills.prompts.renderer import load_prompt
-from newskills.view.comparison.why import Explanation, explain
+from newskills.view.comparison.why import Explanation, explain_run_difference
 from newskills.view.comparison.why_shown import as_text
 
 
@@ -34,7 +34,7 @@ def test_points_are_given_to_rows_grader_and_truncation(tmp_path: Path) -> None:
     )
     a = write_run(tmp_path / "a", {None: before}, facts={"grader": "math@6 {}"})
     b = write_run(tmp_path / "b", {None: after})
-    found = only(explain(a, b))
+    found = only(explain_run_difference(a, b))
     assert [(d.kind, d.what) for d in found.differs if d.kind == "grader"] == [("grader", "grader")]
     assert [step.what.partition(" by ")[0] for step in found.steps] == [
         "scores as they are",
@@ -57,7 +57,7 @@ def test_the_prompt_is_shown_as_a_diff(tmp_path: Path) -> None:
     first, second = load_prompt("generic/math"), "[user]\nJust say the number.\n\n\n{problem}"
     a = write_run(tmp_path / "a", {None: answers("+-")}, facts={"prompt_hash": first.hash})
     b = write_run(tmp_path / "b", {None: answers("++")}, facts={"prompt_text": second})
-    found = only(explain(a, b))
+    found = only(explain_run_difference(a, b))
     assert "+Just say the number." in found.prompt_diff
     assert any(line.startswith("-Solve the following math problem") for line in found.prompt_diff)
     assert max(map(len, as_text(found).splitlines())) <= 80
@@ -66,7 +66,7 @@ def test_the_prompt_is_shown_as_a_diff(tmp_path: Path) -> None:
 def test_settings_that_differ_are_named_with_both_values(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {0: answers("+-")}, settings={"inference.temperature": 0.7})
     b = write_run(tmp_path / "b", {0: answers("+-"), 1: answers("++")}, settings={"inference.top_p": 0.9})
-    texts = [f"{d.kind}: {d}" for d in only(explain(a, b)).differs]
+    texts = [f"{d.kind}: {d}" for d in only(explain_run_difference(a, b)).differs]
     assert texts == [
         "model: a → b",
         "sampling: inference.temperature: 0.7 → 0.0",
@@ -81,14 +81,14 @@ def test_engine_and_chat_template_come_from_the_run_file(tmp_path: Path) -> None
         run = write_run(tmp_path / name, {None: answers("+-")})
         unit = {"name": "gsm8k", "config": {"server": {"server_type": engine}, "tokenizer": tokenizer, "new": 1}}
         (run / "run.json").write_text(json.dumps({"units": [unit]}))
-    texts = [f"{d.kind}: {d}" for d in only(explain(tmp_path / "a", tmp_path / "b")).differs]
+    texts = [f"{d.kind}: {d}" for d in only(explain_run_difference(tmp_path / "a", tmp_path / "b")).differs]
     assert texts == [
         "model: a → b",
         "engine: server type: vllm → sglang",
         "engine: chat template of: x/one → x/two",
     ]
     (tmp_path / "b/run.json").write_text("{broken")
-    assert len(only(explain(tmp_path / "a", tmp_path / "b")).differs) == 1
+    assert len(only(explain_run_difference(tmp_path / "a", tmp_path / "b")).differs) == 1
 
 
 def test_a_grader_that_is_not_here_or_runs_code_is_said(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_grader_that_is_not_here_or_runs_code_is_said(tmp_path: Path) -> None:
     for folder in (a, b):
         state = folder / "eval-results/gsm8k/output.jsonl.run.json"
         state.write_text(state.read_text().replace("math@7", "mine@1"))
-    assert any("no grader of this installation" in text for text in only(explain(a, b)).unknown)
+    assert any("no grader of this installation" in text for text in only(explain_run_difference(a, b)).unknown)
 
 
 def test_nothing_in_common_and_nothing_there(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ def test_nothing_in_common_and_nothing_there(tmp_path: Path) -> None:
     b = write_run(tmp_path / "b", {None: answers("+-")}, benchmark="math-500")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="a has gsm8k; b has math-500"):
-        explain(a, b)
+        explain_run_difference(a, b)
     with pytest.raises(DataError, match="empty has no results"):
-        explain(a, tmp_path / "empty")
+        explain_run_difference(a, tmp_path / "empty")
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.view.browser import Browser, chromium
 from tests.view.results import HOSTILE, benchmark, record, write_lines
 
 import newskills
-from newskills.view.export import export
+from newskills.view.export import export_viewer
 from newskills.view.library import Library
 from newskills.view.pages.sample import sample_page
 from newskills.view.scans.viewed import label_counts, marks_of
@@ -75,7 +75,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.mark.slow
 def test_a_column_and_a_filter_in_the_list(folder: Path, tmp_path: Path, browser: Browser) -> None:
-    export([folder], tmp_path / "exported", 100)
+    export_viewer([folder], tmp_path / "exported", 100)
     with serve_viewer(ViewOptions(folders=(folder,))) as served:
         for page in (served, (tmp_path / "exported/index.html").as_uri()):
             browser.open(f"{page}#/benchmark?run=run&benchmark=sums")

@@ -82,7 +82,7 @@ def squash_images(compiled: CompiledConfig, environ: Mapping[str, str], say: Pri
 def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledConfig:
     """Return `compiled` with `paths` (image → path) in its typed sections and in `config`."""
 
-    def imported(image: str | None) -> str | None:
+    def imported_image(image: str | None) -> str | None:
         if image:
             return paths.get(image, image)
         return image
@@ -94,10 +94,10 @@ def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledCo
     return structs.replace(
         compiled,
         config=config,
-        deployment=structs.replace(compiled.deployment, image=imported(compiled.deployment.image)),
-        execution=structs.replace(compiled.execution, proxy_image=imported(compiled.execution.proxy_image)),
-        tasks=tuple(structs.replace(task, container=imported(task.container)) for task in compiled.tasks),
-        profile=profile and structs.replace(profile, container_image=imported(profile.container_image)),
+        deployment=structs.replace(compiled.deployment, image=imported_image(compiled.deployment.image)),
+        execution=structs.replace(compiled.execution, proxy_image=imported_image(compiled.execution.proxy_image)),
+        tasks=tuple(structs.replace(task, container=imported_image(task.container)) for task in compiled.tasks),
+        profile=profile and structs.replace(profile, container_image=imported_image(profile.container_image)),
     )
 
 

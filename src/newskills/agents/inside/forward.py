@@ -20,7 +20,7 @@ CHUNK = 1 << 16
 STOPPED, TAKEN, FAILED, NOT_THERE = 75, 98, 99, 127
 
 
-def copy(source: socket.socket, target: socket.socket) -> None:
+def copy_stream(source: socket.socket, target: socket.socket) -> None:
     """Copy until `source` ends; then shut `target` down."""
     try:
         while True:
@@ -34,7 +34,7 @@ def copy(source: socket.socket, target: socket.socket) -> None:
             end.close()
 
 
-def accept(listener: socket.socket, path: str) -> None:
+def accept_connections(listener: socket.socket, path: str) -> None:
     while True:
         client, _ = listener.accept()
         remote = socket.socket(socket.AF_UNIX)
@@ -44,7 +44,7 @@ def accept(listener: socket.socket, path: str) -> None:
             client.close()
             continue
         for ends in ((client, remote), (remote, client)):
-            threading.Thread(target=copy, args=ends, daemon=True).start()
+            threading.Thread(target=copy_stream, args=ends, daemon=True).start()
 
 
 def main(path: str, port: str, stop: str, *words: str) -> int:
@@ -55,7 +55,7 @@ def main(path: str, port: str, stop: str, *words: str) -> int:
         if error.errno == errno.EADDRINUSE:
             return TAKEN
         return FAILED
-    threading.Thread(target=accept, args=(listener, path), daemon=True).start()
+    threading.Thread(target=accept_connections, args=(listener, path), daemon=True).start()
     try:
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
     except OSError as error:

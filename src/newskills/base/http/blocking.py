@@ -89,7 +89,7 @@ def open_url(
         environ = os.environ
     for left in range(redirects, -1, -1):
         keys = private if urlsplit(url)[:2] == origin else {}
-        answer = _send(url, method, {**headers, **keys}, body, timeout, environ)
+        answer = _send_request(url, method, {**headers, **keys}, body, timeout, environ)
         location = answer.headers.get("Location")
         if not left or answer.status not in REDIRECT_STATUSES or location is None:
             return answer
@@ -100,7 +100,7 @@ def open_url(
     raise AssertionError("the loop returns")
 
 
-def _send(
+def _send_request(
     url: str,
     method: str,
     headers: Mapping[str, str],
@@ -112,7 +112,7 @@ def _send(
     parts = urlsplit(url)
     path = parts._replace(scheme="", netloc="", fragment="", path=parts.path or "/").geturl()
     proxy = proxy_for(url, environ)
-    connection = connect(origin, proxy, timeout)
+    connection = open_connection(origin, proxy, timeout)
     words = {"User-Agent": USER_AGENT, "Connection": "close", **headers}
     try:
         connection.request(method, *target_of(path, origin, proxy, words, body))
@@ -150,7 +150,7 @@ class Origin(Struct, frozen=True):
         return f"{host}:{self.port}"
 
 
-def connect(origin: Origin, proxy: Proxy | None, timeout: float) -> http.client.HTTPConnection:
+def open_connection(origin: Origin, proxy: Proxy | None, timeout: float) -> http.client.HTTPConnection:
     """Return a connection to the server, or to the proxy in front of it; nothing is sent yet."""
     kind = http.client.HTTPSConnection if origin.scheme == "https" else http.client.HTTPConnection
     if proxy is None:
@@ -229,7 +229,7 @@ class BlockingClient:
         with self._lock:
             if self._idle and not fresh:
                 return self._idle.pop()
-        return connect(self._origin, self._proxy, self._timeout)
+        return open_connection(self._origin, self._proxy, self._timeout)
 
 
 def reason_of(error: Exception) -> str:

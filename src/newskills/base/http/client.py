@@ -64,7 +64,7 @@ class HttpClient:
         self.max_body = MAX_BODY
         self.connect_to: tuple[str, int] | None = None
         self._scheme, self._host, self._port, self._prefix = split_url(self.base_url)
-        self._where = f"{self._scheme}://{_authority(self._host, self._port)}"
+        self._where = f"{self._scheme}://{_url_authority(self._host, self._port)}"
         self._limit, self._headers, self._connect_timeout = limit, headers, connect_timeout
         self._proxy, self._tls = proxy, tls
         self._heads: dict[tuple[str, str, HeaderList], bytes] = {}
@@ -228,7 +228,9 @@ class HttpClient:
             async with self._connecting, asyncio.timeout(self._connect_timeout):
                 connection = await self._connect()
         except TimeoutError as error:
-            raise ConnectError(f"No connection to {self._dialled} within {self._connect_timeout:g} s.") from error
+            raise ConnectError(
+                f"No connection to {self._dial_target} within {self._connect_timeout:g} s."
+            ) from error
         except ssl.SSLCertVerificationError as error:
             raise ConnectError(
                 f"The certificate of {self._where} is not trusted ({error.verify_message}).",
@@ -236,7 +238,7 @@ class HttpClient:
                 certificate=True,
             ) from error
         except OSError as error:
-            raise ConnectError(_connect_failure(self._dialled, error)) from error
+            raise ConnectError(_connect_failure(self._dial_target, error)) from error
         self._live.add(connection)
         return connection
 
@@ -247,7 +249,7 @@ class HttpClient:
         if self._proxy is not None and tls is not None and self.connect_to is None:
             await self._connect_through(self._proxy, connection, tls)
         else:
-            _watch(await self._dial(lambda: connection, tls))
+            _enable_keepalive(await self._dial(lambda: connection, tls))
         return connection
 
     async def _dial(
@@ -275,7 +277,7 @@ class HttpClient:
         host, port = self.connect_to or self._proxy_address() or (self._host, self._port)
         lookup = self._lookup
         if lookup is None or lookup.done():
-            lookup = self._lookup = asyncio.create_task(_resolve(host, port))
+            lookup = self._lookup = asyncio.create_task(_resolve_host(host, port))
         await asyncio.wait([lookup])
         addresses = lookup.result()
         if isinstance(addresses, OSError):
@@ -287,7 +289,7 @@ class HttpClient:
         tunnel = Tunnel()
         transport = await self._dial(lambda: tunnel)
         try:
-            authority = _authority(self._host, self._port)
+            authority = _url_authority(self._host, self._port)
             await tunnel.open(authority, proxy)
             secured = await loop.start_tls(transport, tunnel, tls, server_hostname=self._host)
         except BaseException:
@@ -297,15 +299,17 @@ class HttpClient:
             raise TransportError(f"{self._where} closed the connection during the TLS handshake.")
         secured.set_protocol(connection)
         connection.connection_made(secured)
-        _watch(secured)
+        _enable_keepalive(secured)
 
     @property
-    def _dialled(self) -> str:
+    def _dial_target(self) -> str:
         """Whom a connection is made to."""
         if self._proxy is None or self.connect_to is not None:
             return self._where
         named = f" ({self._proxy.variable})" if self._proxy.variable else ""
-        return f"the proxy {_authority(self._proxy.host, self._proxy.port)}{named}, which leads to {self._where}"
+        return (
+            f"the proxy {_url_authority(self._proxy.host, self._proxy.port)}{named}, which leads to {self._where}"
+        )
 
     def _proxy_address(self) -> tuple[str, int] | None:
         if self._proxy:
@@ -340,7 +344,7 @@ class HttpClient:
     def _build_head(self, method: str, path: str, headers: HeaderList) -> bytes:
         absolute = self._proxy is not None and self._scheme == "http" and self.connect_to is None
         target = (self._where if absolute else "") + self._prefix + path
-        lines = [f"{method} {target} HTTP/1.1", f"Host: {_authority(self._host, self._port, self._scheme)}"]
+        lines = [f"{method} {target} HTTP/1.1", f"Host: {_url_authority(self._host, self._port, self._scheme)}"]
         fields = {"User-Agent": "newskills", "Accept": "*/*", **dict(self._headers), **dict(headers)}
         if absolute and self._proxy is not None and self._proxy.authorization:
             fields["Proxy-Authorization"] = self._proxy.authorization
@@ -402,7 +406,7 @@ def split_url(url: str) -> tuple[str, str, int, str]:
     return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
 
 
-async def _resolve(host: str, port: int) -> list[tuple[str, int]] | OSError:
+async def _resolve_host(host: str, port: int) -> list[tuple[str, int]] | OSError:
     try:
         addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -410,14 +414,14 @@ async def _resolve(host: str, port: int) -> list[tuple[str, int]] | OSError:
     return [(str(address[0]), int(address[1])) for *_, address in addresses]
 
 
-def _authority(host: str, port: int, scheme: str = "") -> str:
+def _url_authority(host: str, port: int, scheme: str = "") -> str:
     name = f"[{host}]" if ":" in host else host
     if (scheme, port) in (("http", 80), ("https", 443)):
         return name
     return f"{name}:{port}"
 
 
-def _watch(transport: asyncio.BaseTransport) -> None:
+def _enable_keepalive(transport: asyncio.BaseTransport) -> None:
     if (sock := transport.get_extra_info("socket")) is None:
         return
     with contextlib.suppress(OSError):

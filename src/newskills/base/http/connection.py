@@ -137,10 +137,10 @@ class StreamedResponse:
                 data.append(content)
             elif not line and data:
                 if event := b"\n".join(data).strip():
-                    yield self._watched(event)
+                    yield self._report_event(event)
                 data.clear()
         if event := b"\n".join(data).strip():
-            yield self._watched(event)
+            yield self._report_event(event)
 
     async def _lines(self) -> AsyncIterator[bytes]:
         rest: list[bytes] = []
@@ -167,7 +167,7 @@ class StreamedResponse:
         self.complete, self._error = error is None, error
         self._notify()
 
-    def _watched(self, event: bytes) -> bytes:
+    def _report_event(self, event: bytes) -> bytes:
         if self.watch is not None:
             self.watch(self._arrived, event)
         return event

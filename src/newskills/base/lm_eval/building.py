@@ -35,7 +35,7 @@ class HarnessTask(Struct, frozen=True, kw_only=True):
     config: Row = {}
 
     @property
-    def shown(self) -> str:
+    def full_name(self) -> str:
         """How errors call it."""
         return f"lm-eval:{self.task}"
 
@@ -77,18 +77,20 @@ def build_task(origin: HarnessTask, wishes: HarnessWishes) -> Any:
         task = _make_task(config.get("class") or ConfigurableTask, config)
     except Exception as error:
         raise task_error(error, origin, config) from error
-    _check(origin, programs=getattr(task, "UNSAFE_CODE", False), media=getattr(task, "MULTIMODAL", False))
+    _check_task(origin, programs=getattr(task, "UNSAFE_CODE", False), media=getattr(task, "MULTIMODAL", False))
     _apply_options(task, wishes)
     return task
 
 
-def _check(origin: HarnessTask, *, programs: Any, media: Any) -> None:
+def _check_task(origin: HarnessTask, *, programs: Any, media: Any) -> None:
     """Raise ConfigError for a task that is not run here."""
     if media:
-        raise ConfigError(f"{origin.shown} shows images or plays sound, which tasks of lm_eval do not do here.")
+        raise ConfigError(
+            f"{origin.full_name} shows images or plays sound, which tasks of lm_eval do not do here."
+        )
     if programs:
         raise ConfigError(
-            f"{origin.shown} runs programs of the model on this machine, outside any sandbox, so it is not run.",
+            f"{origin.full_name} runs programs of the model on this machine, outside any sandbox, so it is not run.",
             hint="Benchmarks of newskills run them in its sandbox: ns list benchmarks code",
         )
 
@@ -131,7 +133,7 @@ def describe_task(origin: HarnessTask) -> Row:
     except Exception as error:
         raise task_error(error, origin, {}) from error
     # Before the functions are imported: code for programs or images may load what is not here.
-    _check(origin, programs=raw.get("unsafe_code"), media=raw.get("doc_to_image") or raw.get("doc_to_audio"))
+    _check_task(origin, programs=raw.get("unsafe_code"), media=raw.get("doc_to_image") or raw.get("doc_to_audio"))
     return _task_config(origin)
 
 
@@ -141,30 +143,30 @@ def task_error(error: Exception, origin: HarnessTask, config: Row) -> ConfigErro
         name = error.name or _named_package(str(error))
         package = name.partition(".")[0]
         if package != name and find_spec(package) is not None:
-            return ConfigError(f"{origin.shown} needs {name}, which the installed {package} does not have.")
+            return ConfigError(f"{origin.full_name} needs {name}, which the installed {package} does not have.")
         beside = full_task_path(origin.file).parent if origin.file else None
         if beside is not None and ((beside / f"{package}.py").is_file() or (beside / package).is_dir()):
             return ConfigError(
-                f"{origin.shown} imports {name}, which lies beside its file, where Python does not look.",
+                f"{origin.full_name} imports {name}, which lies beside its file, where Python does not look.",
                 hint=f"Run with PYTHONPATH={beside}, as lm_eval wants it, too.",
             )
-        return ConfigError(f"{origin.shown} needs the package {name}.", hint=f"Install it: pip install {name}")
+        return ConfigError(f"{origin.full_name} needs the package {name}.", hint=f"Install it: pip install {name}")
     names = {kind.__name__ for raised in _cause_chain(error) for kind in type(raised).__mro__}
     if names & set(DATA_FAULTS):
         source = " ".join(str(config[key]) for key in ("dataset_path", "dataset_name") if config.get(key))
         hint = "The hub is out of reach, or refuses it."
         if _is_offline():
-            hint = f"Run: ns prepare_data {origin.shown}"
+            hint = f"Run: ns prepare_data {origin.full_name}"
         return DataError(
-            f"{origin.shown} reads the data set {source or '(named in its code)'} of the hub, which is not on this "
-            "machine.",
+            f"{origin.full_name} reads the data set {source or '(named in its code)'} of the hub, which is not on "
+            "this machine.",
             hint=hint,
         )
     if isinstance(error, FileNotFoundError):
         what = str(error)
     else:
         what = f"{type(error).__name__}: {error}"
-    return ConfigError(f"{origin.shown} cannot be made by lm_eval: {' '.join(what.split())[:600]}")
+    return ConfigError(f"{origin.full_name} cannot be made by lm_eval: {' '.join(what.split())[:600]}")
 
 
 def _is_offline() -> bool:

@@ -26,7 +26,7 @@ def messages_of(context: str) -> list[Message] | None:
     match = _MARKED.fullmatch(context)
     if match is None:
         return None
-    return _read(match)[0]
+    return _parse_conversation(match)[0]
 
 
 def has_chat(context: str) -> bool:
@@ -36,9 +36,9 @@ def has_chat(context: str) -> bool:
 
 def render_context(context: str, render: Callable[[list[Message], bool], str]) -> str:
     """Return the context as a text; `render` gets the messages, and whether the model's turn is to begin."""
-    return _MARKED.sub(lambda match: render(*_read(match)), context)
+    return _MARKED.sub(lambda match: render(*_parse_conversation(match)), context)
 
 
-def _read(match: re.Match[str]) -> tuple[list[Message], bool]:
+def _parse_conversation(match: re.Match[str]) -> tuple[list[Message], bool]:
     messages, begins = json.loads(match[1])
     return [Message(role=turn["role"], content=turn["content"]) for turn in messages], begins

@@ -275,13 +275,13 @@ class Loop:
         worker.batch[answer.at] = None
         worker.left -= 1
         if answer.failed:
-            _resolve(item, self._failures.decode(answer.result))
+            _set_result(item, self._failures.decode(answer.result))
             return
         try:
             result = self._decode(answer.result)
         except msgspec.DecodeError as error:
             result = Failure(kind="NotAResult", cause="grader", message=str(error))
-        _resolve(item, result)
+        _set_result(item, result)
 
     # --- the end of a worker
 
@@ -314,7 +314,7 @@ class Loop:
         culprit = next((item for i, item in left if i == index), left[0][1])
         self._queue.extendleft(item for _, item in reversed(left) if item is not culprit)
         if culprit.suspect:
-            _resolve(culprit, self._verdict(worker, status))
+            _set_result(culprit, self._verdict(worker, status))
         else:
             culprit.suspect = True
             self._suspects.append(culprit)
@@ -460,7 +460,7 @@ class Loop:
     def _fail_all(self, failure: Failure) -> None:
         for items in (self._queue, self._suspects):
             while items:
-                _resolve(items.popleft(), failure)
+                _set_result(items.popleft(), failure)
 
     def _tear_down(self) -> None:
         self._stopping = True
@@ -477,7 +477,7 @@ class Loop:
         self._wake_write.close()
 
 
-def _resolve(item: WorkItem, result: object) -> None:
+def _set_result(item: WorkItem, result: object) -> None:
     """Set the result unless the caller has given up on it."""
     if item.future.set_running_or_notify_cancel():
         item.future.set_result(result)

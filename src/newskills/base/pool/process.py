@@ -75,7 +75,7 @@ def main(control_fd: int, setup_json: bytes) -> None:
     logging.disable(logging.CRITICAL)
     setup = msgspec.json.decode(setup_json, type=TemplateSetup)
     control = socket.socket(fileno=control_fd)
-    loaded = guard(lambda: _load(setup.factory))
+    loaded = guard(lambda: _load_factory(setup.factory))
     if isinstance(loaded, Failure):
         control.send(msgspec.json.encode(TemplateNotice(broken=loaded.message)))
         while control.recv(
@@ -102,7 +102,7 @@ def main(control_fd: int, setup_json: bytes) -> None:
             _fork_worker(control, order.fork, fds, setup, make)
 
 
-def _load(spec: str) -> tuple[Callable[[Row], Work], Callable[[Row], None] | None]:
+def _load_factory(spec: str) -> tuple[Callable[[Row], Work], Callable[[Row], None] | None]:
     """Load `module:factory`, and the module's `preload(config)` if it has one."""
     name, _, attr = spec.partition(":")
     module = importlib.import_module(name)
@@ -185,10 +185,10 @@ def _answer_batch(
         size += len(answers[-1])
         now = time.monotonic()
         if size > _FLUSH_BYTES or now - flushed > _FLUSH_SECONDS:
-            _send(sock, answers)
+            _send_answers(sock, answers)
             answers, size, flushed = [], 0, now
     _note_idle(progress)
-    _send(sock, answers)
+    _send_answers(sock, answers)
     return healthy
 
 
@@ -215,7 +215,7 @@ def _encode_result(result: Any) -> bytes:
     return encoded[:-1]
 
 
-def _send(sock: socket.socket, answers: list[bytes]) -> None:
+def _send_answers(sock: socket.socket, answers: list[bytes]) -> None:
     if answers:
         body = b"[" + b",".join(answers) + b"]"
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replies of models as texts: which part of one answers."""
+"""Reads what models and others have written: replies, files of rows, values of JSON."""

@@ -71,19 +71,22 @@ def hard_prompt_row(raw: Row, index: int) -> Row | Drop:
 
 def multilingual_row(raw: Row, index: int) -> Row:
     language = raw.get("language") or raw["_config"]
-    return {
+    row = {
         "id": f"{language}-{raw['question_id']}",
         "question": raw["prompt"],
         "question_id": raw["question_id"],
         "category": raw["category"],
-        **(
-            {"subcategory": raw["subcategory"]} if "subcategory" in raw else {"original_category": raw["category"]}
-        ),
-        **({"cluster": raw["cluster"]} if "cluster" in raw else {}),
-        "language": language,
-        "subset_for_metrics": language,
-        **({"baseline_answer": raw["baseline_answer"]} if raw.get("baseline_answer") else {}),
     }
+    if "subcategory" in raw:
+        row["subcategory"] = raw["subcategory"]
+    else:
+        row["original_category"] = raw["category"]
+    if "cluster" in raw:
+        row["cluster"] = raw["cluster"]
+    row |= {"language": language, "subset_for_metrics": language}
+    if raw.get("baseline_answer"):
+        row["baseline_answer"] = raw["baseline_answer"]
+    return row
 
 
 @cache
@@ -113,13 +116,16 @@ _MULTILINGUAL = {
 
 
 def arena_judge(model: str = "", *, creative: bool = False) -> Judge:
+    defaults = {}
+    if creative:
+        defaults = {"solver_config": {"prompts": {_CREATIVE: "judge/arena_creative"}}}
     return Judge(
         prompt="judge/arena",
         kind="arena",
         grader="arena",
         model=model,
         server_type="openai" if model else "",
-        defaults={"solver_config": {"prompts": {_CREATIVE: "judge/arena_creative"}}} if creative else {},
+        defaults=defaults,
     )
 
 

@@ -44,8 +44,9 @@ def _prelude_fields(language: str, declaration: str, entry: str) -> Row:
     parts: Row = {"head": "".join(f"{line}\n" for line in lines if line.startswith(_IMPORTS))}
     helpers = [line for line in lines if not line.startswith(_IMPORTS)]
     names = [match[match.lastindex or 0] for line in helpers if (match := _NAME.search(line))]
-    has_helpers = language in ("cpp", "js") and names
-    return parts | ({"helper": names[0], "helpers": "\n".join(helpers)} if has_helpers else {})
+    if language in ("cpp", "js") and names:
+        parts |= {"helper": names[0], "helpers": "\n".join(helpers)}
+    return parts
 
 
 def multipl_e(raw: Row, index: int) -> Row:
@@ -53,7 +54,9 @@ def multipl_e(raw: Row, index: int) -> Row:
     prompt, tests = raw["prompt"], raw["tests"]
     if language == "java" and not _TUPLES.search(prompt + tests):
         prompt = prompt.replace("import org.javatuples.*;\n", "")
-    closing = re.match(r"\s*\}\n", tests)
+    closing = ""
+    if match := re.match(r"\s*\}\n", tests):
+        closing, tests = match.group(), tests[match.end() :]
     return {
         "id": f"{language}/{raw['name']}",
         "question": prompt,
@@ -62,8 +65,8 @@ def multipl_e(raw: Row, index: int) -> Row:
         "style": "program",
         "prompt": prompt,
         "entry_point": name_in(prompt.rstrip()),
-        "test": tests[closing.end() :] if closing else tests,
-        "closing": closing.group() if closing else "",
+        "test": tests,
+        "closing": closing,
         "inside": language == "java",
         "main": "Problem",
         "head": "".join(

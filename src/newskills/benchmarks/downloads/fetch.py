@@ -162,7 +162,8 @@ class Fetcher:
                     raise DataError(
                         f"Cannot fetch {url} ({tries} attempts): {error}.", hint=_offline_hint(source)
                     ) from error
-                time.sleep(min(_LONGEST_PAUSE, error.pause if error.pause is not None else pause))
+                wait = pause if error.pause is None else error.pause
+                time.sleep(min(_LONGEST_PAUSE, wait))
                 pause *= 2
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -170,8 +171,9 @@ class Fetcher:
         """Send one request that starts, or continues, the partial file."""
         have = part.stat().st_size if part.exists() else 0
         validator = _validator_file(part)
-        validator_text = validator.read_text() if have and validator.exists() else ""
-        headers = {"Range": f"bytes={have}-", "If-Range": validator_text} if validator_text else {}
+        headers: dict[str, str] = {}
+        if have and validator.exists() and (validator_text := validator.read_text()):
+            headers = {"Range": f"bytes={have}-", "If-Range": validator_text}
         with _drop_misfit(part), _open_response(url, headers, self.options.timeout, source) as reply:
             continues = reply.status == 206 and str(reply.headers.get("Content-Range", "")).startswith(
                 f"bytes {have}-"
@@ -278,17 +280,18 @@ def archives_url() -> str:
 
 def _refusal_error(reply: BlockingResponse, url: str, source: Source, *, token: bool) -> Exception:
     if reply.status in (401, 403) and (source.gated or source.hf or url.startswith(hub_url())):
-        page = source.note or (f"{hub_url()}/datasets/{source.hf}" if source.hf else url)
+        page = f"{hub_url()}/datasets/{source.hf}" if source.hf else url
         say = "the account of HF_TOKEN has no access" if token else "no HF_TOKEN is set"
         return DataError(
             f"{url} is only given to people who accepted its terms (HTTP {reply.status}; {say}).",
-            hint=f"Accept them at {page}, then set HF_TOKEN to a read token of that account.",
+            hint=f"Accept them at {source.note or page}, then set HF_TOKEN to a read token of that account.",
         )
     if reply.status == 416:
         return _PartMisfit("the partial file does not fit the one on the server")
     if reply.status in (408, 425, 429) or reply.status >= 500:
         wait = reply.headers.get("Retry-After", "")
-        return _Temporary(f"HTTP {reply.status} {reply.reason}", float(wait) if wait.isdigit() else None)
+        pause = float(wait) if wait.isdigit() else None
+        return _Temporary(f"HTTP {reply.status} {reply.reason}", pause)
     return DataError(f"{url} answered HTTP {reply.status} {reply.reason}.")
 
 

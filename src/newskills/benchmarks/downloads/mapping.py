@@ -56,11 +56,15 @@ def _describe_error(error: Exception, maker: Callable[..., Any]) -> str:
     text = str(error)
     if isinstance(error, KeyError):
         text = f"the key {text} is missing"
-    elif not isinstance(error, ValueError) or not text:
-        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    elif not text:
+        text = type(error).__name__
+    elif not isinstance(error, ValueError):
+        text = f"{type(error).__name__}: {text}"
     file = _written_in(maker)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f"{text} ({Path(file).name}, line {frames[-1].lineno})" if frames else text
+    if frames:
+        return f"{text} ({Path(file).name}, line {frames[-1].lineno})"
+    return text
 
 
 def _written_in(maker: Callable[..., Any]) -> str:
@@ -98,13 +102,14 @@ class RowMapping:
             several = list(self._without_drops(mapped))
             if mapped and not several:
                 continue
-            if self.benchmark.keep and several and not (several := list(filter(self._kept, several))):
+            if self.benchmark.keep and several and not (several := list(filter(self._is_kept, several))):
                 self.dropped[OTHER_SPLIT.reason] += 1
                 continue
             if not several:
                 self.dropped["the mapping gave no row"] += 1
             for part, prepared in enumerate(several):
-                yield self._checked(prepared, f"{index}" if len(several) == 1 else f"{index}-{part}", where)
+                number = f"{index}" if len(several) == 1 else f"{index}-{part}"
+                yield self._store_row(prepared, number, where)
 
     def _without_drops(self, mapped: Iterable[Row | Drop]) -> Iterator[Row]:
         for item in mapped:
@@ -113,7 +118,7 @@ class RowMapping:
             else:
                 yield item
 
-    def _kept(self, row: Row) -> bool:
+    def _is_kept(self, row: Row) -> bool:
         return all(str(row.get(field)) in values for field, values in self.benchmark.keep.items())
 
     def _map(self, row: Row, index: int, where: str) -> list[Row | Drop] | Drop:
@@ -144,11 +149,11 @@ class RowMapping:
             )
         return several
 
-    def _checked(self, row: Row, number: str, where: str) -> Row:
+    def _store_row(self, row: Row, number: str, where: str) -> Row:
         identity = self._identity(row, number, where)
         if row.get("expected_answer", "given") in (None, ""):
             raise DataError(f"{where}: the field 'expected_answer' is empty.")
-        stored = {"id": identity, **self.assets.stored(row, where)} | {"id": identity}
+        stored = {"id": identity, **self.assets.store_assets(row, where)} | {"id": identity}
         if self.mapper is not None:
             stored.pop("_file", None)
         return stored

@@ -82,9 +82,10 @@ class Mirror:
         Raises DataError if the file is not the one that the manifest promises.
         """
         path, original = self._place(url)
-        if path.is_file():
-            return (path, verify_file(path, original.sha256 if original else ""))
-        return None
+        if not path.is_file():
+            return None
+        sha256 = original.sha256 if original else ""
+        return path, verify_file(path, sha256)
 
     def tree(self, repository: str, ref: str, commit: str = "") -> dict[str, tuple[Path, str]]:
         """Return a map of path in the repository → (file, sha256 that the manifest promises, or ""); empty: the mirror
@@ -121,7 +122,9 @@ class Mirror:
     def files_below(self, url: str) -> list[str]:
         """Return the names of the files in the folder that stands for `url`, shortest first, then sorted."""
         folder = self.folder / mirror_path(url)
-        names = [path.name for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
+        if not folder.is_dir():
+            return []
+        names = [path.name for path in folder.iterdir() if path.is_file()]
         return sorted(names, key=lambda name: (len(name), name))
 
     def holds(self, url: str) -> bool:

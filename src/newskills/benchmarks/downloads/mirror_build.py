@@ -145,7 +145,7 @@ class _Builder:
         fresh = 0
         for alternatives in prompts_of(benchmark):
             try:
-                entry, files = self._published(alternatives)
+                entry, files = self._find_published(alternatives)
             except ChangedFileError:
                 raise
             except DataError as error:
@@ -155,7 +155,7 @@ class _Builder:
             placed |= {file.url: file for file in files}
         return placed, missing, fresh
 
-    def _published(self, alternatives: Alternatives) -> tuple[OfficialPrompt, list[PublishedFile]]:
+    def _find_published(self, alternatives: Alternatives) -> tuple[OfficialPrompt, list[PublishedFile]]:
         """Return a published prompt with its files; of each alternative those in the folder go first. Raises
         DataError."""
         here, source = (Fetcher(self.folder / _DOWNLOADS, options) for options in (self.here, self.options))
@@ -177,7 +177,8 @@ class _Builder:
                 try:
                     files = stack.enter_context(open_source(source, Fetcher(cache, options)))
                 except DataError as error:
-                    problems += [error] if options is self.options else []
+                    if options is self.options:
+                        problems.append(error)
                     continue
                 yield files.originals
                 return
@@ -193,14 +194,17 @@ class _Builder:
         fresh = original.path.resolve() != target.resolve()
         if fresh:
             _copy_file(original.path, target, link=self.folder / _DOWNLOADS in original.path.parents)
-        users = [*(listed_file.benchmarks if listed_file else []), user]
+        users, commit = {user}, original.commit
+        if listed_file:
+            users.update(listed_file.benchmarks)
+            commit = commit or listed_file.commit
         entry = ManifestEntry(
             path=place,
             sha256=original.sha256,
-            commit=original.commit or (listed_file.commit if listed_file else ""),
+            commit=commit,
             url=original.url,
             bytes=target.stat().st_size,
-            benchmarks=sorted(set(users)),
+            benchmarks=sorted(users),
             licence=licence,
         )
         with self.lock:

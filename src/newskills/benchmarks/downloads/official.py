@@ -183,10 +183,13 @@ def _is_here(entry: OfficialPrompt, folder: Path) -> bool:
 
 
 def _nested_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
     if isinstance(value, str):
         yield value
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
-        yield from _nested_texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _nested_texts(item)
 
 
 def _copy_prompt_file(source: Path, place: Path) -> None:

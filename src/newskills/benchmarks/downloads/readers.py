@@ -56,8 +56,10 @@ def read_source(path: Path, source: Source, *, shown: str = "", name: str = "") 
     shown = shown or str(path)
     if source.members and not source.github:
         for member, file in open_members(path, source.members, shown):
-            data = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if member.endswith(".gz") else file
-            yield from _read_open_file(data, source, f"{shown}, {member}", f"{name}/{member}" if name else member)
+            if member.endswith(".gz"):
+                file = cast(IO[bytes], gzip.GzipFile(fileobj=file))
+            path_of_member = f"{name}/{member}" if name else member
+            yield from _read_open_file(file, source, f"{shown}, {member}", path_of_member)
     else:
         yield from _read_open_file(_open_decompressed(path), source, shown, name)
 
@@ -116,7 +118,8 @@ def _matching_members(names: Iterable[str], pattern: str, shown: str) -> list[st
 
 def _read_jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     for number, line in enumerate(file, 1):
-        line = line.removeprefix(_BYTE_ORDER) if number == 1 else line
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER)
         if line.strip():
             yield RawRow(_decode_line(line, shown, number), f"{shown}, line {number}")
 
@@ -126,7 +129,9 @@ def _any_rows(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     path = Path(shown)
     table = None
     if source.separator or source.columns:
-        separator = source.separator or (TABLE_SEPARATORS[".tsv"] if ".tsv" in path.suffixes else "")
+        separator = source.separator
+        if not separator and ".tsv" in path.suffixes:
+            separator = TABLE_SEPARATORS[".tsv"]
         table = TableForm(separator, source.columns, source.quoted, strict=True)
     for place, line in row_lines(file, path, table, source.encoding):
         if line.strip():
@@ -232,10 +237,14 @@ def _read_xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
 def _element_fields(element: ElementTree.Element) -> Row:
     children: dict[str, list[Any]] = {}
     for child in element:
-        value = "".join(child.itertext())
-        form = {**_element_fields(child), "text": value} if child.attrib or len(child) else value
+        form: Any = "".join(child.itertext())
+        if child.attrib or len(child):
+            form = {**_element_fields(child), "text": form}
         children.setdefault(_local_name(child), []).append(form)
-    return {**element.attrib, **{tag: forms[0] if len(forms) == 1 else forms for tag, forms in children.items()}}
+    fields: Row = {**element.attrib}
+    for tag, forms in children.items():
+        fields[tag] = forms[0] if len(forms) == 1 else forms
+    return fields
 
 
 def _local_name(element: ElementTree.Element) -> str:

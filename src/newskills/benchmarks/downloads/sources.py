@@ -71,7 +71,10 @@ class OpenedSource(Struct, frozen=True):
             for raw in read_source(file.path, file.source, shown=file.shown, name=file.name)
         )
         with contextlib.closing(rows):
-            yield from rows if self.source.span is None else itertools.islice(rows, *self.source.span)
+            if self.source.span is None:
+                yield from rows
+            else:
+                yield from itertools.islice(rows, *self.source.span)
 
 
 @contextlib.contextmanager
@@ -93,7 +96,9 @@ def open_source(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iter
             opened_source = _open_hub_dataset(source, fetcher)
         else:
             opened_source = _open_urls(source, fetcher, stack)
-        yield _with_beside(opened_source, source, fetcher) if source.beside else opened_source
+        if source.beside:
+            opened_source = _with_beside(opened_source, source, fetcher)
+        yield opened_source
 
 
 _KINDS = ("path", "github", "hf", "url")
@@ -175,19 +180,17 @@ def _open_local(source: Source, folder: Path, stack: contextlib.ExitStack) -> Op
     sums = {name: file_sha256(path) for name, path in local_opened.items()}
     sha256 = _combined_sha256(sums.items())
     check_sha256(str(folder / source.path), "this machine", sha256, source)
-    read = source if not tree else msgspec.structs.replace(source, members="")
+    read = msgspec.structs.replace(source, members="") if tree else source
     alone = len(local_opened) == 1 and bool(read.members)
     files = [_File(path, str(path), "" if alone else name, {}, read) for name, path in local_opened.items()]
-    if tree or not source.members:
-        if tree:
-            below = folder / source.path
-        else:
-            below = Path(os.path.dirname(str(folder / source.path).partition("{")[0]))
-        assets = {
-            name: below / name for name in (_asset_names(source, _names_below(below)) if source.assets else ())
-        }
-    else:
+    assets: dict[str, Path] = {}
+    if source.members and not tree:
         assets = _unpack_assets(list(local_opened.values()), source, stack)
+    elif source.assets:
+        below = folder / source.path
+        if not tree:
+            below = Path(os.path.dirname(str(below).partition("{")[0]))
+        assets = {name: below / name for name in _asset_names(source, _names_below(below))}
     origin = {
         "path": str(folder / source.path),
         "from": "this machine",
@@ -208,12 +211,8 @@ def _open_urls(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) ->
     fetched = _map_in_threads(lambda url: fetcher.fetch(url, each), urls)
     names = _below_folder(source.url, urls)
     if not single:
-        check_sha256(
-            source.url,
-            fetched[0].origin,
-            _combined_sha256(zip(names, (f.sha256 for f in fetched), strict=True)),
-            source,
-        )
+        sha256 = _combined_sha256(zip(names, (file.sha256 for file in fetched), strict=True))
+        check_sha256(source.url, fetched[0].origin, sha256, source)
     assets = _unpack_assets([file.path for file in fetched], source, stack)
     alone = single and bool(source.members)
     files = [
@@ -263,8 +262,11 @@ def _hub_listings(source: Source) -> list[tuple[str, Row]]:
     for name, config in itertools.product(expand_braces(source.hf), expand_braces(source.config or "default")):
         name, _, its = name.partition(":")
         config, _, own = (its or config).partition("/")
-        for split in [own] if own else expand_braces(source.hf_split or source.split):
-            fields = {"_config": config, "_split": split, **({"_hf": name} if name != source.hf else {})}
+        splits = [own] if own else expand_braces(source.hf_split or source.split)
+        for split in splits:
+            fields = {"_config": config, "_split": split}
+            if name != source.hf:
+                fields["_hf"] = name
             listings.append((f"{hub_url()}/api/datasets/{name}/parquet/{config}/{split}", fields))
     return listings
 

@@ -69,9 +69,10 @@ def asking_of(
     fields = frozenset(name for template in templates.values() for name in template.fields)
     if file.few_shot is not None:
         if EXAMPLES not in fields:
+            name = "" if is_text(file.prompt) else f"{prompt} "
             raise document.fault(
                 ("prompt",) if file.prompt else ("few_shot",),
-                f"the prompt {'' if is_text(file.prompt) else f'{prompt} '}has no place for the examples.",
+                f"the prompt {name}has no place for the examples.",
                 hint='Write {examples} where they belong, in a prompt of your own: prompt: "{examples}{question}"',
             )
         shown = _shown_examples(file, document, kind, rules)

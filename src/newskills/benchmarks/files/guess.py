@@ -181,7 +181,9 @@ def _guessed_kind(rows: Sequence[Row], columns: Mapping[str, Columns]) -> tuple[
 
 def _columns_sentence(header: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in header[:12])
-    return f"The columns are {shown}{', …' if len(header) > 12 else ''}."
+    if len(header) > 12:
+        shown += ", …"
+    return f"The columns are {shown}."
 
 
 def _kind_of_texts(texts: Sequence[str]) -> tuple[Kind, str]:
@@ -191,7 +193,8 @@ def _kind_of_texts(texts: Sequence[str]) -> tuple[Kind, str]:
     numbers = sum(bool(_NUMBER.fullmatch(text) or DECIMAL_COMMA.fullmatch(text)) for text in texts) / len(texts)
     formulas = sum(_FORMULA.search(text) is not None for text in texts) / len(texts)
     if numbers + formulas >= _MANY_NUMBERS:
-        return "math", f"{count} numbers{' or formulas' if formulas else ''}"
+        what = "numbers or formulas" if formulas else "numbers"
+        return "math", f"{count} {what}"
     words = sorted(len(text.split()) for text in texts)
     fitting: dict[str, str] = {}
     if numbers + formulas >= _FEW_NUMBERS:

@@ -102,7 +102,7 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
         category="external",
         title=file.title or f"questions of {path.name}",
         sources=tuple(sources),
-        row=msgspec.structs.replace(rules, kept=tuple(sorted(rules.used() & asking.fields))),
+        row=msgspec.structs.replace(rules, kept=tuple(sorted(rules.used_columns() & asking.fields))),
         prompt=asking.prompt,
         grader=grading.grader,
         grader_config=grading.grader_config,
@@ -199,11 +199,11 @@ def _kind_and_columns(described: _Described, rows: Sequence[Row]) -> Guess:
     except LookupError as error:
         (reason,) = error.args
         if typed:
-            example = "columns='{question: COLUMN, answer: COLUMN}'"
+            example = "++columns='{question: COLUMN, answer: COLUMN}'"
         else:
             example = "columns: {question: COLUMN}"
-        hint = f"For example: {'++' if typed else ''}{example}."
-        raise document.fault(("columns",), f"{reason}", hint=f"{hint} {_without_header(rows)}".strip()) from error
+        hint = f"For example: {example}. {_without_header(rows)}".strip()
+        raise document.fault(("columns",), f"{reason}", hint=hint) from error
 
 
 def _format_reading(write: str, value: str, typed: bool) -> str:
@@ -224,7 +224,9 @@ def _without_header(rows: Sequence[Row]) -> str:
 def _kind_of_grader(file: BenchmarkFile, document: MarkedDocument) -> Kind | None:
     """Return the kind that a named grader stands for; None where the rows have to show it. Raises ConfigError for one
     that there is not."""
-    name = file.grader.get("name") if isinstance(file.grader, dict) else file.grader
+    name = file.grader
+    if isinstance(name, dict):
+        name = name.get("name")
     if not name:
         return None
     check_grader(str(name), document, file)
@@ -242,14 +244,12 @@ def _by_role(described: _Described) -> dict[str, Columns]:
     columns = {SYNONYMS.get(role, role): where for role, where in file.columns.items()}
     for name in file.columns:
         if name in (*ROLES, *SYNONYMS):
-            near = []
-        else:
-            near = get_close_matches(name.lower(), ROLES, cutoff=_NEARLY)
+            continue
+        near = get_close_matches(name.lower(), ROLES, cutoff=_NEARLY)
         if near and near[0] not in columns:
+            where = "++columns: " if typed else ""
             raise document.fault(
-                ("columns", name),
-                f"{'++columns: ' if typed else ''}'{name}' is not a role; did you mean '{near[0]}'?",
-                at_key=True,
+                ("columns", name), f"{where}'{name}' is not a role; did you mean '{near[0]}'?", at_key=True
             )
     return columns
 

@@ -90,10 +90,8 @@ def parse_document(text: str, path: Path) -> MarkedDocument:
     try:
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
-            raise ConfigError(
-                f"{path}, line 1, column 1: expected keys with values (data: questions.csv), "
-                f"{'the file is empty' if node is None else 'not a list or a text'}."
-            )
+            why = "the file is empty" if node is None else "not a list or a text"
+            raise ConfigError(f"{path}, line 1, column 1: expected keys with values (data: questions.csv), {why}.")
         walker = _NodeWalker(path)
         values = walker.value(node, (), loader)
     except yaml.MarkedYAMLError as error:

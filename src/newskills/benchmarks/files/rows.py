@@ -47,7 +47,7 @@ class RowRules(Struct, frozen=True, kw_only=True):
         """Return the prepared row. Raises KeyError for a missing column, ValueError for a value that does not fit."""
         row = {role: self.value(raw, role) for role in self.columns}
         own = {name: value for name, value in row.items() if name not in ROLES}
-        rest = {name: value for name, value in raw.items() if name not in self.used() or name in self.kept}
+        rest = {name: value for name, value in raw.items() if name not in self.used_columns() or name in self.kept}
         prepared = {**rest, **self.fields, **own, **self._fields(row)}
         if (identity := row.get("id", prepared.pop("id", None))) not in (None, ""):
             prepared["id"] = str(identity)
@@ -55,7 +55,7 @@ class RowRules(Struct, frozen=True, kw_only=True):
             prepared["subset_for_metrics"] = _text_value(row["subset"], "subset")
         return prepared
 
-    def used(self) -> frozenset[str]:
+    def used_columns(self) -> frozenset[str]:
         """Return the columns that fill a role."""
         names = [name for role in self.columns for name in columns_of(self.columns[role])]
         return frozenset(names)
@@ -82,7 +82,7 @@ class RowRules(Struct, frozen=True, kw_only=True):
         if "context" in row:
             question = f"{_text_value(row['context'], 'context')}\n\n{question}"
         if self.kind in ("choice", "choices"):
-            return self._lettered(question, row)
+            return self._choice_fields(question, row)
         if self.kind == "yes_no":
             return yes_no(question, _parse_yes_no(row["answer"]))
         if self.kind == "code":
@@ -98,13 +98,14 @@ class RowRules(Struct, frozen=True, kw_only=True):
 
     def _rubrics(self, row: Row) -> list[Row]:
         """Return the criteria of a row. Raises ValueError where none of them has positive points."""
-        own = row.get(ROLE)
-        rubrics = [*(criteria_of(own) if own not in (None, "") else ()), *self.rubric]
+        own, rubrics = row.get(ROLE), list(self.rubric)
+        if own not in (None, ""):
+            rubrics = [*criteria_of(own), *rubrics]
         if not any(rubric["points"] > 0 for rubric in rubrics):
             raise ValueError("no criterion has positive points")
         return rubrics
 
-    def _lettered(self, question: str, row: Row) -> Row:
+    def _choice_fields(self, question: str, row: Row) -> Row:
         options = options_of(row["options"])
         if self.kind == "choice":
             place = place_of_answer(row["answer"], options, self.answer_as)
@@ -162,7 +163,9 @@ def _by_rule(value: Any, rule: ColumnRule) -> Any:
         ]
     if rule.decimal == "," and isinstance(value, str) and (number := DECIMAL_COMMA.fullmatch(value.strip())):
         sign, whole, decimals = number.groups()
-        plain = sign + re.sub(r"\D", "", whole) + (f".{decimals}" if decimals else "")
+        plain = sign + re.sub(r"\D", "", whole)
+        if decimals:
+            plain += f".{decimals}"
         return [plain, value, plain.replace(".", ",")]  # models may answer as the language writes it
     return value
 
@@ -181,16 +184,17 @@ def _text_value(value: Any, role: str) -> str:
 def _expected_fields(row: Row) -> Row:
     """Return the expected answer, and others that are accepted, too."""
     answer = row["answer"]
-    texts = [_text_value(item, "answer").strip() for item in answer] if isinstance(answer, list) else []
-    if not texts:
-        texts = [_text_value(None if answer == [] else answer, "answer").strip()]
+    answers = (answer or [None]) if isinstance(answer, list) else [answer]
+    texts = [_text_value(item, "answer").strip() for item in answers]
     accepted = row.get("accepted")
     if isinstance(accepted, str) and accepted.startswith("["):
         accepted = _parse_literal(accepted)
     more = accepted if isinstance(accepted, list) else [accepted]
     texts += [_text_value(item, "accepted").strip() for item in more if item not in (None, "")]
     first, *others = dict.fromkeys(texts)
-    return {"expected_answer": first, **({"accepted_answers": others} if others else {})}
+    if others:
+        return {"expected_answer": first, "accepted_answers": others}
+    return {"expected_answer": first}
 
 
 def _parse_yes_no(value: Any) -> bool:
@@ -204,13 +208,14 @@ def _program_fields(question: str, row: Row) -> Row:
     tests = row["tests"]
     if isinstance(tests, str):
         tests = _parse_literal(tests) if tests.lstrip().startswith("[") else tests.splitlines()
-    solution = row.get("solution")
-    return {
+    fields = {
         "question": question,
         "entry_point": _text_value(row["entry_point"], "entry_point"),
         "test_list": [_text_value(test, "tests") for test in tests if str(test).strip()],
-        **({"canonical_solution": _text_value(solution, "solution")} if solution else {}),
     }
+    if solution := row.get("solution"):
+        fields["canonical_solution"] = _text_value(solution, "solution")
+    return fields
 
 
 def options_of(value: Any, *, fewest: int = 2) -> list[str]:

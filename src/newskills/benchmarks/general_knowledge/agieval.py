@@ -89,24 +89,11 @@ _FIVE = ("aqua-rat", "lsat-ar", "lsat-lr", "lsat-rc")
 
 def _benchmark(task: str, items: int, sha256: str) -> Benchmark:
     row: Callable[[str, Row, int], Row | Drop]
+    row, prompt, grader, metric, chance = choice_row, "eval/aai/mcq-10choices", "multichoice", "multichoice", 0.25
     if task in _CLOZE:
         row, prompt, grader, metric, chance = cloze_row, "generic/math", "math", "math", 0.0
     elif task in _MULTIPLE:
-        row, prompt, grader, metric, chance = (
-            choice_row,
-            "generic/general-boxed",
-            "option_set",
-            "multichoice",
-            1 / 15,
-        )
-    else:
-        row, prompt, grader, metric, chance = (
-            choice_row,
-            "eval/aai/mcq-10choices",
-            "multichoice",
-            "multichoice",
-            0.25,
-        )
+        prompt, grader, chance = "generic/general-boxed", "option_set", 1 / 15
     if task in _FIVE:
         chance = 0.2
     return Benchmark(

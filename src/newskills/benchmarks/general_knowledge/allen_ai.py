@@ -9,18 +9,24 @@ from newskills.benchmarks.text import BY_LIKELIHOOD, choices
 def row(raw: Row, index: int) -> Row:
     options = raw["choices"]
     right = options["label"].index(raw["answerKey"])
-    question = raw["question_stem"] if "question_stem" in raw else raw["question"]
+    if "question_stem" in raw:
+        question = context = raw["question_stem"]
+    else:
+        question, context = raw["question"], f"Question: {raw['question']}\nAnswer:"
     return {
         "id": raw["id"],
         "expected_answer": "ABCDE"[right],
         **choices(question, options["text"]),
-        "context": question if "question_stem" in raw else f"Question: {question}\nAnswer:",
+        "context": context,
         "continuations": [f" {text}" for text in options["text"]],
     }
 
 
 def _benchmark(name: str, title: str, source: Source, items: int, aliases: tuple[str, ...] = ()) -> Benchmark:
-    arc = source.hf == "allenai/ai2_arc"
+    if source.hf == "allenai/ai2_arc":
+        licence, paper, trap = "CC-BY-SA-4.0", "arXiv:1803.05457", _ARC
+    else:
+        licence, paper, trap = "Apache-2.0", "arXiv:1809.02789", "The facts of the open book are not shown."
     return Benchmark(
         name=name,
         category="general-knowledge",
@@ -32,12 +38,12 @@ def _benchmark(name: str, title: str, source: Source, items: int, aliases: tuple
         grader="multichoice",
         metric="multichoice",
         items={"test": items},
-        licence="CC-BY-SA-4.0" if arc else "Apache-2.0",
+        licence=licence,
         homepage=f"https://huggingface.co/datasets/{source.hf}",
-        citation="arXiv:1803.05457" if arc else "arXiv:1809.02789",
+        citation=paper,
         chance=0.25,
         unverified=True,
-        traps=(_ARC if arc else "The facts of the open book are not shown.", BY_LIKELIHOOD),
+        traps=(trap, BY_LIKELIHOOD),
     )
 
 

@@ -24,11 +24,8 @@ def _criterion_text(part: Row | str) -> str:
 
 
 def corpus_row(raw: Row, index: int) -> Row | Drop:
-    scores = [
-        score
-        for score in (raw["score"] if isinstance(raw["score"], list) else [raw["score"]])
-        if score is not None
-    ]
+    marks = raw["score"] if isinstance(raw["score"], list) else [raw["score"]]
+    scores = [mark for mark in marks if mark is not None]
     if not scores:
         return Drop("nobody marked the proof")
     return {

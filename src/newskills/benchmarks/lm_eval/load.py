@@ -34,7 +34,9 @@ def load_harness(name: str, wishes: HarnessWishes | None = None) -> list[Harness
     if not task:
         raise ConfigError(f"'{name}' names no task.", hint="For example: lm-eval:arc_easy, lm-eval:./task.yaml")
     require_package()
-    return _load_task(str(Path(task).expanduser().absolute()) if "/" in task else task, wishes or HarnessWishes())
+    if "/" in task:
+        task = str(Path(task).expanduser().absolute())
+    return _load_task(task, wishes or HarnessWishes())
 
 
 @cache
@@ -69,6 +71,10 @@ def _benchmark(origin: HarnessTask, wishes: HarnessWishes) -> HarnessBenchmark:
     with at_work():
         config = describe_task(origin)
     generates = config.get("output_type", "generate_until") == "generate_until"
+    if generates:
+        settings = _request_settings({**(config.get("generation_kwargs") or {}), **wishes.gen_kwargs})
+    else:
+        settings = {**_request_settings({}), "solver_config.likelihoods": True}
     how: list[Any] = [origin, wishes, version(PACKAGE)]
     stamp = blake2b(msgspec.json.encode(how, order="deterministic"), digest_size=4).hexdigest()
     name = task_slug(origin.task)
@@ -85,10 +91,7 @@ def _benchmark(origin: HarnessTask, wishes: HarnessWishes) -> HarnessBenchmark:
         requires="newskills[lm-eval]",
         defaults={
             "prompt_source": NEWSKILLS,
-            **_request_settings(
-                {**(config.get("generation_kwargs") or {}), **wishes.gen_kwargs} if generates else {}
-            ),
-            **({} if generates else {"solver_config.likelihoods": True}),
+            **settings,
             "inference.endpoint_type": "chat" if generates and wishes.apply_chat_template else "text",
         },
         origin=origin,
@@ -107,7 +110,9 @@ def _request_settings(settings: Mapping[str, Any]) -> Row:
         "inference.temperature": rest.pop("temperature", 0.0),
         **{f"inference.{name}": rest.pop(name, None) for name in _SENT},
     }
-    return sent | ({"inference.extra_body": rest} if rest else {})
+    if rest:
+        sent["inference.extra_body"] = rest
+    return sent
 
 
 def _input_files(origin: HarnessTask, config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -128,14 +133,18 @@ def _with_includes(path: Path, seen: list[Path]) -> Sequence[Path]:
         return seen
     seen.append(path)
     includes = load_yaml(path, resolve_func=False, recursive=False).get("include") or ()
-    for include in [includes] if isinstance(includes, str) else includes:
+    if isinstance(includes, str):
+        includes = [includes]
+    for include in includes:
         _with_includes((path.parent / include).resolve(), seen)
     return seen
 
 
 def _local_data(config: Mapping[str, Any]) -> list[Path]:
     settings = config.get("dataset_kwargs")
-    files = settings.get("data_files") if isinstance(settings, dict) else None
+    if not isinstance(settings, dict):
+        return []
+    files = settings.get("data_files")
     names: list[Any] = []
     for part in files.values() if isinstance(files, dict) else [files]:
         names += part if isinstance(part, list) else [part]

@@ -49,7 +49,9 @@ def _task_rows(origin: HarnessTask, wishes: HarnessWishes) -> Iterator[Row]:
                 apply_chat_template=wishes.apply_chat_template,
                 chat_template=template,
             )
-            instances = sorted(made if isinstance(made, list) else [made], key=lambda instance: instance.idx)
+            if not isinstance(made, list):
+                made = [made]
+            instances = sorted(made, key=lambda instance: instance.idx)
             facts = facts or msgspec.to_builtins(facts_of(task, doc))
             yield {
                 "id": str(number),
@@ -76,14 +78,14 @@ def _document_requests(instances: Sequence[Any], usual: Row, origin: HarnessTask
             continue
         context, more = arguments[0], arguments[1]
         if not isinstance(context, str) or len(arguments) != 2:
-            raise ConfigError(f"{origin.shown} makes requests that are not texts; this is not supported.")
+            raise ConfigError(f"{origin.full_name} makes requests that are not texts; this is not supported.")
         request: Row = {"kind": kind, "context": contexts.setdefault(context, len(contexts))}
         if kind == LOGLIKELIHOOD:
             request["continuation"] = more
         elif kind == GENERATE:
             request |= _generation_fields(dict(more), usual)
         else:
-            raise ConfigError(f"{origin.shown} makes requests of the kind {kind}, which is not done here.")
+            raise ConfigError(f"{origin.full_name} makes requests of the kind {kind}, which is not done here.")
         requests.append(request)
     return {"contexts": list(contexts), "requests": requests, "repeats": int(instances[0].repeats or 1)}
 
@@ -93,7 +95,9 @@ def _generation_fields(settings: Row, usual: Row) -> Row:
     until = settings.pop("until", None)
     differing = {name: value for name, value in settings.items() if name not in usual or usual[name] != value}
     made: Row = {"until": [until] if isinstance(until, str) else list(until or ())}
-    return made | ({"settings": differing} if differing else {})
+    if differing:
+        made["settings"] = differing
+    return made
 
 
 def _checked_document(doc: Any, origin: HarnessTask) -> Any:
@@ -106,8 +110,8 @@ def _checked_document(doc: Any, origin: HarnessTask) -> Any:
             same = False
         if not same:
             raise DataError(
-                f"{origin.shown}: the field '{name}' of its documents is a {type(value).__name__} that JSON does not "
-                "hold, so its records could not be scored again."
+                f"{origin.full_name}: the field '{name}' of its documents is a {type(value).__name__} that JSON does "
+                "not hold, so its records could not be scored again."
             )
     return doc
 

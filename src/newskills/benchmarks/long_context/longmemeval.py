@@ -32,24 +32,29 @@ _ABSTAIN = (
 
 
 def row(raw: Row, index: int) -> Row:
-    kind, abstain = raw["question_type"], raw["question_id"].endswith("_abs")
+    kind = raw["question_type"]
     sessions = sorted(zip(raw["haystack_dates"], raw["haystack_sessions"], strict=True), key=lambda pair: pair[0])
     chats = [
         f"\n### Session {number}:\nSession Date: {date}\nSession Content:\n\n{json.dumps(_unmarked_turns(turns))}\n"
         for number, (date, turns) in enumerate(sessions, 1)
     ]
-    reference = "Description" if kind == "single-session-preference" else "Reference answer"
+    rule, reference, judged_as, subsets = _RULES[kind], "Reference answer", kind, [kind]
+    if kind == "single-session-preference":
+        reference = "Description"
+    if raw["question_id"].endswith("_abs"):
+        rule, reference, judged_as = _ABSTAIN, "Why it cannot be answered", "abstention"
+        subsets.append(judged_as)
     return {
         "id": raw["question_id"],
         "question": raw["question"],
         "question_date": raw["question_date"],
         "history": "".join(chats),
         "expected_answer": str(raw["answer"]),
-        "rule": _ABSTAIN if abstain else _RULES[kind],
-        "reference_name": "Why it cannot be answered" if abstain else reference,
+        "rule": rule,
+        "reference_name": reference,
         "question_type": kind,
-        "judged_as": "abstention" if abstain else kind,
-        "subset_for_metrics": [kind, *(["abstention"] if abstain else [])],
+        "judged_as": judged_as,
+        "subset_for_metrics": subsets,
     }
 
 

@@ -127,16 +127,21 @@ def infinitebench_row(raw: Row, index: int) -> Row:
     task = raw["_split"]
     measure, request = _INFINITE[task]
     golds = raw["answer"] if isinstance(raw["answer"], list) else [raw["answer"]]
-    options = choices("", raw["options"]) if measure == "choice" else {}
+    options: Row = {}
+    listing = ""
     if measure == "choice":
+        options = choices("", raw["options"])
         golds = [ascii_uppercase[raw["options"].index(golds[0])]]
-    listing = f"\n\n{options.pop('problem').strip()}" if options else ""
+        listing = f"\n\n{options.pop('problem').strip()}"
+    answers = [str(gold) for gold in golds]
+    if measure == "sequence":
+        answers = [", ".join(answers)]
     return {
         "id": f"{task}-{raw['id']}",
         "question": f"{request}\n\n{raw['context']}\n\n{raw['input']}{listing}\n\n{request}",
         **options,
         "expected_answer": str(golds[0]),
-        "answers": [", ".join(map(str, golds))] if measure == "sequence" else [str(gold) for gold in golds],
+        "answers": answers,
         "measure": measure,
         "language": "zh" if task.endswith("chn") else "en",
         "subset_for_metrics": task,

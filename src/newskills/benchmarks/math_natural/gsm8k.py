@@ -28,12 +28,14 @@ def row(raw: Row, index: int) -> Row:
     solution, _, answer = raw["answer"].rpartition("####")
     raw_number = number_text(answer)
     right = _CORRECTED.get(blake2b(raw["question"].encode(), digest_size=6).hexdigest(), raw_number)
-    return {
+    fields = {
         "problem": raw["question"],
         "expected_answer": right,
         "reference_solution": _CALCULATOR.sub("", solution).strip(),
-        **({"raw_answer": raw_number} if right != raw_number else {}),
     }
+    if right != raw_number:
+        fields["raw_answer"] = raw_number
+    return fields
 
 
 BENCHMARK = Benchmark(

@@ -16,11 +16,15 @@ def cmath_row(raw: Row, index: int) -> Row:
 
 def examination_row(raw: Row, index: int) -> Row:
     """Return a row in which the letter of a choice counts as well as its value."""
-    letter = raw["choice_answer"]
-    kind = "choice" if letter else "free"
-    answer = raw["answer"].removeprefix(f"{letter}. ") if letter else raw["answer"]
-    accepted = {"accepted_answers": [letter]} if letter else {}
-    return {"problem": raw["question"], "expected_answer": answer, **accepted, "subset_for_metrics": kind}
+    letter, problem, answer = raw["choice_answer"], raw["question"], raw["answer"]
+    if not letter:
+        return {"problem": problem, "expected_answer": answer, "subset_for_metrics": "free"}
+    return {
+        "problem": problem,
+        "expected_answer": answer.removeprefix(f"{letter}. "),
+        "accepted_answers": [letter],
+        "subset_for_metrics": "choice",
+    }
 
 
 def choice_row(raw: Row, index: int) -> Row:

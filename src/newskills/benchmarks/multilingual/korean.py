@@ -28,14 +28,16 @@ def choice_fields(question: str, options: Sequence[str], right: int, subject: st
     """Return a question with options; `right`: 1 for the first option."""
     if not 1 <= right <= len(options):
         raise ValueError(f"the answer is option {right} of {len(options)}")
-    return {
+    fields = {
         **choices(question, [str(option) for option in options]),
         "expected_answer": "ABCDE"[right - 1],
         "extract_from_boxed": False,
         "relaxed": False,
         "extract_regex": _ANSWER,
-        **({"subset_for_metrics": subject} if subject else {}),
     }
+    if subject:
+        fields["subset_for_metrics"] = subject
+    return fields
 
 
 def kmmlu_row(raw: Row, index: int) -> Row:

@@ -124,12 +124,14 @@ def rows(split: str, *, task: str, settings: Row, items: dict[str, int]) -> list
 
 def _benchmark(name: str, task: str, title: str, *, easy: _EasySettings | None = None) -> Benchmark:
     numeric = easy is not None and easy.numeric
-    items = {"test": easy.test, "train": easy.train} if easy else {"test": _ITEMS, "train": _ITEMS}
+    items, settings = {"test": _ITEMS, "train": _ITEMS}, {}
+    if easy is not None:
+        items, settings = {"test": easy.test, "train": easy.train}, easy.settings
     return Benchmark(
         name=f"reasoning-gym.{name}",
         category="reasoning",
         title=title,
-        generate_rows=partial(rows, task=task, settings=easy.settings if easy else {}, items=items),
+        generate_rows=partial(rows, task=task, settings=settings, items=items),
         generator="reasoning-gym",
         prompt="generic/default",
         grader="math" if numeric else "reasoning_gym",

@@ -35,7 +35,7 @@ _SQUAD = (
         sha256="e4c57d1c9143aaa1c5d265ba5987a65f4e69528d2a98f29d6e75019b10344f29",
     ),
 )
-_HOTPOT = (Source(hf="hotpotqa/hotpot_qa", config="distractor", hf_split="validation"),)
+_HOTPOT: tuple[Source, ...] = (Source(hf="hotpotqa/hotpot_qa", config="distractor", hf_split="validation"),)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _NAME = re.compile(r"\w[\w-]*")
 _COARSE = re.compile(r"[A-Za-z]{1,4}|[^\sA-Za-z]")
@@ -174,14 +174,16 @@ def _task_material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[
 def articles_of(documents: str, fetcher: Fetcher) -> tuple[list[Article], str]:
     """Return the questions of `squad` or `hotpotqa` with their texts, and where they came from. Raises DataError."""
     problems = []
-    for source in _SQUAD if documents == "squad" else _HOTPOT:
+    sources, read = _HOTPOT, _hotpotqa_articles
+    if documents == "squad":
+        sources, read = _SQUAD, _squad_articles
+    for source in sources:
         try:
             with open_source(source, fetcher) as files:
                 rows = [raw.row for raw in files.rows()]
         except DataError as error:
             problems.append(error.message)
             continue
-        read = _squad_articles if documents == "squad" else _hotpotqa_articles
         return list(read(rows)), source.url or source.hf
     raise DataError(" ".join(problems))
 
@@ -228,14 +230,18 @@ def _sample_rows(
             made, length = sample(index, max(fitting, 0))
         if length > room:
             raise DataError(f"{options.max_seq_length} tokens are too few for this task.")
-        yield {
+        row: Row = {
             "id": f"{name}-{index}",
             "index": index,
-            "question": made.prompt if options.data_format != "base" else f"{made.prompt}\n{made.prefix}",
+            "question": made.prompt,
             "expected_answer": made.answers[0] if limits.metric == "multichoice" else made.answers,
             "length": length + limits.tokens,
-            **({"generation": made.prefix} if options.data_format == "default" and made.prefix else {}),
         }
+        if options.data_format == "base":
+            row["question"] = f"{made.prompt}\n{made.prefix}"
+        elif options.data_format == "default" and made.prefix:
+            row["generation"] = made.prefix
+        yield row
 
 
 def _most_units(length: Callable[[int], int], room: int) -> int:
@@ -257,14 +263,18 @@ def _most_units(length: Callable[[int], int], room: int) -> int:
         low, high = high, 2 * high
     while high - low > max(1, low // 200):
         middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
+        if fits(middle):
+            low = middle
+        else:
+            high = middle
     return low
 
 
 def _write_task(folder: Path, family: Family, name: str, origin: Row, rows: list[Row]) -> None:
     limits, form = family.tasks[name], origin["options"].data_format
     words = ["++prompt_config=generic/default", f"++eval_type={limits.metric}"]
-    words += [f"++eval_config.match_type={limits.match}"] if limits.match else []
+    if limits.match:
+        words.append(f"++eval_config.match_type={limits.match}")
     if form == "base":
         words.append("++inference.endpoint_type=text")
     elif "generation" in rows[0]:

@@ -134,10 +134,12 @@ def _copy_sample(level: str, text: str, target: NumberedItem, same: Sequence[Opt
     if level == "easy":
         texts = list(dict.fromkeys(item.text for item in same))
         return TaskSample(f"{head}Copy every Question {target.number} of the text, word by word.", "", texts)
-    steps = f"First copy every Question {target.number} in their order. Then, at the end, copy"
+    steps = "Copy"
+    if level == "medium":
+        steps = f"First copy every Question {target.number} in their order. Then, at the end, copy"
     place = _ORDINALS[same.index(target.item)]
     wish = f"the {place} Question {target.number} of the text, counted from its beginning."
-    return TaskSample(f"{head}{steps if level == 'medium' else 'Copy'} {wish}", "", [target.item.text])
+    return TaskSample(f"{head}{steps} {wish}", "", [target.item.text])
 
 
 def _single_item_sample(

@@ -105,7 +105,9 @@ def _needles_sample(task: RulerTask, units: int, random: Random, material: TaskM
         about = " and ".join((", ".join(asked_names[:-1]), asked_names[-1]))
     else:
         about = asked_names[0]
-    noun, verb, each = (f"{kind}s", "are", "all ") if len(golds) > 1 else (kind, "is", "")
+    noun, verb, each = kind, "is", ""
+    if len(golds) > 1:
+        noun, verb, each = f"{kind}s", "are", "all "
     return TaskSample(
         f"Somewhere in the text below, secret {kind}s are given to certain names. Remember them: you will be asked "
         f"about them afterwards.\n\n{text}\n\nWhat {verb} {each}the secret {noun} of {about} in the text?",
@@ -153,7 +155,8 @@ def _draw_assignments(random: Random, hops: int) -> tuple[str, list[str], list[s
     names: list[str] = []
     while len(names) <= hops:
         name = words.draw_letters(random, 5, ascii_uppercase)
-        names += [] if name in names else [name]
+        if name not in names:
+            names.append(name)
     value = words.draw_number(random, 5)
     pairs = zip(names[1:], names[:-1], strict=True)
     statements = [f"VAR {names[0]} = {value}.", *(f"VAR {left} = VAR {right}." for left, right in pairs)]
@@ -179,7 +182,9 @@ def _chain_sample(units: int, random: Random) -> TaskSample:
 
 def _common_words_sample(units: int, random: Random) -> TaskSample:
     """Return a sample with a list of about `units` words: ten frequent ones, and seldom ones."""
-    frequent, seldom = (_FREQUENT, _SELDOM) if units >= 2 * _COMMON * _FREQUENT else (10, 1)
+    frequent, seldom = 10, 1
+    if units >= 2 * _COMMON * _FREQUENT:
+        frequent, seldom = _FREQUENT, _SELDOM
     others = max(_COMMON, (units - _COMMON * frequent) // seldom)
     example, text = _word_list(10, 3, 20, 1, random), _word_list(_COMMON, frequent, others, seldom, random)
     question = "Which ten words occur most often in the list?"

@@ -41,7 +41,8 @@ def row(raw: Row, index: int) -> Row | Drop:
 
 def verified_row(raw: Row, index: int) -> Row | Drop:
     """Return what `row` makes, with the class that the check gave; older fields may lie in a column of JSON text."""
-    raw = {**json.loads(raw["json"]), **raw} if isinstance(raw.get("json"), str) else raw
+    if isinstance(raw.get("json"), str):
+        raw = {**json.loads(raw["json"]), **raw}
     made = row(raw, index)
     if isinstance(made, Drop):
         return made

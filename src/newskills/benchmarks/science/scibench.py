@@ -17,8 +17,11 @@ def row(raw: Row, index: int) -> Row:
     if power := _POWER.search(unit):
         answer += f" \\times 10^{{{power[1] or power[2]}}}"
         unit = (unit[: power.start()] + unit[power.end() :]).replace("$$", "").strip()
-    unit = unit if unit.strip("$ ") else ""
-    request = f" Give the answer in this unit: {unit}." if unit else ""
+    request = ""
+    if unit.strip("$ "):
+        request = f" Give the answer in this unit: {unit}."
+    else:
+        unit = ""
     return {
         "problem": raw["problem_text"].strip() + request,
         "expected_answer": answer,

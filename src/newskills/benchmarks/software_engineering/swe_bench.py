@@ -120,15 +120,17 @@ _OPTIONS = {
     "container_formatter": field_set("container_formatter", "where the images of the tasks lie"),
     "dataset_name": field_set("dataset_name", "another name of the data set, for the harness"),
 }
-_REPOSITORIES = {"repo_formatter": field_set("repo_formatter", "where the repositories lie")}
-_DATES = {
-    "start_date": kept_if(
-        "only issues from this day on (2025-01-31)",
-        lambda row, day: str(row["created_at"])[:10] >= single_value("day", day),
-    ),
-    "end_date": kept_if(
-        "only issues up to this day", lambda row, day: str(row["created_at"])[:10] <= single_value("day", day)
-    ),
+_OWN_OPTIONS = {
+    "swe-bench": {"repo_formatter": field_set("repo_formatter", "where the repositories lie")},
+    "swe-rebench": {
+        "start_date": kept_if(
+            "only issues from this day on (2025-01-31)",
+            lambda row, day: str(row["created_at"])[:10] >= single_value("day", day),
+        ),
+        "end_date": kept_if(
+            "only issues up to this day", lambda row, day: str(row["created_at"])[:10] <= single_value("day", day)
+        ),
+    },
 }
 
 
@@ -144,9 +146,7 @@ def _benchmark(
         title=title,
         sources=(source,),
         row=row,
-        options=_OPTIONS
-        | (_REPOSITORIES if name == "swe-bench" else {})
-        | (_DATES if name == "swe-rebench" else {}),
+        options=_OPTIONS | _OWN_OPTIONS.get(name, {}),
         split="default",
         prompt="eval/swe-bench/issue",
         metric="swe-bench",

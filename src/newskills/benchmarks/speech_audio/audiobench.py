@@ -70,7 +70,15 @@ def _request_text(name: str, raw: Row, target: str) -> str:
     return "\n".join(filter(None, (str(raw["instruction"]), str(raw.get("choices") or ""))))
 
 
+_NORMALIZATION: Row = {"normalization_mode": "audiobench", "strip_helpful_prefixes": True}
+_JUDGE_SCORE = "`judge_score`: points of the judge, 0 to 5, in percent of the most"
+
+
 def _benchmark(part: str, title: str, names: str, judge: Judge | None) -> Benchmark:
+    if judge is None:
+        grader, config, headline_text = "audio", _NORMALIZATION, ""
+    else:
+        grader, config, headline_text = "", {}, _JUDGE_SCORE
     return Benchmark(
         name=f"audiobench.{part}",
         category="speech-audio",
@@ -79,11 +87,11 @@ def _benchmark(part: str, title: str, names: str, judge: Judge | None) -> Benchm
         row=row,
         prompt="",
         defaults={"prompt_format": "openai"},
-        grader="audio" if judge is None else "",
-        grader_config={} if judge else {"normalization_mode": "audiobench", "strip_helpful_prefixes": True},
+        grader=grader,
+        grader_config=config,
         judge=judge,
         metric="audio",
-        headline="`judge_score`: points of the judge, 0 to 5, in percent of the most" if judge else "",
+        headline=headline_text,
         version="2",
         licence="mixed, by data set",
         homepage="https://github.com/AudioLLMs/AudioBench",

@@ -98,8 +98,10 @@ def with_sentences(folder: Path, raw: Iterable[Row]) -> Iterator[Row]:
         language = _language_pair(row)[0]
         if language not in spoken_texts:
             path = folder / language / "validated.tsv"
-            lines = read_source(path, Source(format="tsv", quoted=False)) if path.is_file() else ()
-            spoken_texts[language] = {line.row["path"]: line.row["sentence"] for line in lines}
+            spoken_texts[language] = {}
+            if path.is_file():
+                lines = read_source(path, Source(format="tsv", quoted=False))
+                spoken_texts[language] = {line.row["path"]: line.row["sentence"] for line in lines}
         yield {**row, "sentence": spoken_texts[language].get(row["path"], "")}
 
 
@@ -202,7 +204,9 @@ def _benchmark(name: str, title: str, source: Source, row: RowMapper, **more: An
 def _has_language(row: Row, values: tuple[str, ...]) -> bool:
     """Return whether the language, or that of the two which is not English, is among the values."""
     source, target = row.get("source_language", row.get("language")), row.get("target_language")
-    return (target if source == "en" and target else source) in values
+    if source == "en" and target:
+        return target in values
+    return source in values
 
 
 _COMMON_VOICE = {

@@ -224,7 +224,9 @@ def _task_service(
 def _image_build(files: TaskFiles, where: str, folder: str, service: _Service) -> ImageBuild | None:
     if service.build is None:
         return None
-    written = _Build(context=service.build) if isinstance(service.build, str) else service.build
+    written = service.build
+    if isinstance(written, str):
+        written = _Build(context=written)
     context = posixpath.normpath(posixpath.join(folder, written.context))
     if context.startswith(("..", "/")):
         raise UnsupportedTaskError(f"{where} has a `build` outside the folder of the task")
@@ -285,17 +287,20 @@ def _check_volumes(name: str, services: Mapping[str, TaskService]) -> None:
 
 def _service_conditions(where: str, service: _Service) -> dict[str, Condition]:
     needs = service.depends_on
-    written = needs if isinstance(needs, dict) else {needed: _Need() for needed in needs}
-    for need in written.values():
+    if not isinstance(needs, dict):
+        needs = {needed: _Need() for needed in needs}
+    for need in needs.values():
         if need.condition not in CONDITIONS or not need.required:
             raise UnsupportedTaskError(f"{where}.depends_on has a condition that is not understood")
-    return {needed: CONDITIONS[need.condition] for needed, need in written.items()}
+    return {needed: CONDITIONS[need.condition] for needed, need in needs.items()}
 
 
 def _health_check(where: str, check: _Check | None) -> HealthCheck | None:
     if check is None or check.disable:
         return None
-    words = ["CMD-SHELL", check.test] if isinstance(check.test, str) else check.test
+    words = check.test
+    if isinstance(words, str):
+        words = ["CMD-SHELL", words]
     if words in (["NONE"], ["CMD-SHELL", "NONE"]):
         return None
     if words[:1] == ["CMD-SHELL"] and len(words) == 2:
@@ -334,16 +339,20 @@ def _command_words(command: str | list[str] | None) -> list[str] | None:
 def _parse_variables(where: str, written: Mapping[str, Any] | list[str] | None) -> dict[str, str]:
     """Return the variables of a mapping, or of a list of `NAME=value`. Raises UnsupportedTaskError for one that this
     machine would have to give."""
-    pairs = dict(written) if isinstance(written, Mapping) else {}
+    pairs: Mapping[str, Any]
     if isinstance(written, list):
-        pairs = {
-            name: value if equals else None for name, equals, value in (item.partition("=") for item in written)
-        }
+        pairs = {}
+        for item in written:
+            name, equals, value = item.partition("=")
+            pairs[name] = value if equals else None
+    else:
+        pairs = written or {}
+    variables = {}
     for name, value in pairs.items():
         if value is None:
             raise UnsupportedTaskError(f"it needs variables of the machine ({where}: `{name}`)")
-        pairs[name] = str(value).lower() if isinstance(value, bool) else str(value)
-    return pairs
+        variables[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return variables
 
 
 def _parse_yaml(text: str, variables: Mapping[str, str]) -> Any:

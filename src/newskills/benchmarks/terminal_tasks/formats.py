@@ -65,11 +65,8 @@ def read_terminal_bench(files: TaskFiles) -> ReadTask:
         main, group = read_main(files, COMPOSE, TaskService(name=CLIENT, image=""), known_names)
         build, image, workdir, variables = main.build, main.image, main.workdir, main.variables
     else:
-        build, image, variables = (
-            _built_of(files, service),
-            "",
-            _service_variables(service.get("environment") or {}),
-        )
+        build, image = _built_of(files, service), ""
+        variables = _service_variables(service.get("environment") or {})
         workdir = last_workdir(files.text(posixpath.normpath(posixpath.join(build.folder, build.dockerfile))))
     return ReadTask(
         instruction=task.instruction.strip(),
@@ -122,8 +119,11 @@ def _built_of(files: TaskFiles, service: Row) -> ImageBuild:
 
 def _service_variables(written: Any) -> dict[str, str]:
     """Read the variables of a service: a mapping, or a list of `NAME=value`. Raises UnsupportedTaskError."""
-    pairs = written.items() if isinstance(written, dict) else (str(item).partition("=")[::2] for item in written)
-    return {str(name): _substitute_variables("" if value is None else str(value)) for name, value in pairs}
+    if not isinstance(written, dict):
+        written = dict(str(item).partition("=")[::2] for item in written)
+    return {
+        str(name): _substitute_variables("" if value is None else str(value)) for name, value in written.items()
+    }
 
 
 def _substitute_variables(value: str) -> str:

@@ -11,7 +11,7 @@ import ipaddress
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, structs
 
@@ -40,6 +40,7 @@ from newskills.graders.software.phases import (
     TestContainer,
 )
 
+T = TypeVar("T")
 SCHEMA = (1, 4)
 MAIN = "main"
 """The service in which the agent acts."""
@@ -229,30 +230,46 @@ def _task_step(files: TaskFiles, task: _Task, step: _HarborStep, own: TestContai
         verifier=step.verifier if step.verifier.network_mode else verifier,
     )
     policies = _phase_policies(policy)
-    least = step.min_reward
     return TaskStep(
         name=step.name,
         instruction=_read_instruction(files, f"{folder}/instruction.md"),
-        agent_timeout=(agent.timeout_sec if step.agent.timeout_sec is None else step.agent.timeout_sec) or 0.0,
+        agent_timeout=_step_or_task(step.agent.timeout_sec, agent.timeout_sec) or 0.0,
         test_timeout=step.verifier.timeout_sec,
         test_variables=_resolve_variables(step.verifier.env, f"steps.{step.name}.verifier.env"),
-        agent_user=_user_name(agent.user if step.agent.user is None else step.agent.user),
-        test_user=_user_name(verifier.user if step.verifier.user is None else step.verifier.user),
+        agent_user=_user_name(_step_or_task(step.agent.user, agent.user)),
+        test_user=_user_name(_step_or_task(step.verifier.user, verifier.user)),
         closed=_closed_phases(policies),
         allowed=_allowed_hosts(policies),
         health=step.healthcheck,
         collect=[_collect_command(hook) for hook in (*verifier.collect, *step.verifier.collect)],
-        min_reward=least if isinstance(least, dict) else {} if least is None else {"reward": least},
+        min_reward=_least_rewards(step.min_reward),
     )
+
+
+def _step_or_task(of_step: T, of_task: T) -> T:
+    """Return what a step says, or what the task says where the step does not."""
+    if of_step is None:
+        return of_task
+    return of_step
+
+
+def _least_rewards(least: float | dict[str, float] | None) -> dict[str, float]:
+    """Return the least reward by name; a single number is that of `reward`."""
+    if least is None:
+        return {}
+    if isinstance(least, dict):
+        return least
+    return {"reward": least}
 
 
 def _mcp_server(files: TaskFiles, server: _McpServer) -> McpServer:
     """Return a server of tools. Raises DataError for one without the address, or the command, of its transport."""
-    is_command = server.transport == "stdio"
-    if not (server.command if is_command else server.url):
+    field, address = "url", server.url
+    if server.transport == "stdio":
+        field, address = "command", server.command
+    if not address:
         raise DataError(
-            f"{files.task}/task.toml: the MCP server {server.name} of transport {server.transport} has no "
-            f"{'command' if is_command else 'url'}."
+            f"{files.task}/task.toml: the MCP server {server.name} of transport {server.transport} has no {field}."
         )
     return McpServer(
         name=server.name,
@@ -359,11 +376,12 @@ def _phase_policies(task: _Task) -> dict[PhaseName, Policy]:
     if task.verifier.environment is not None:
         tests_baseline = _section_policy(task.verifier.environment, "verifier.environment")
     agent, tests = _section_policy(task.agent, "agent"), _section_policy(task.verifier, "verifier")
-    return {
-        "start": baseline,
-        "agent": baseline if task.agent.network_mode is None else agent,
-        "tests": tests_baseline if task.verifier.network_mode is None else tests,
-    }
+    policies: dict[PhaseName, Policy] = {"start": baseline, "agent": baseline, "tests": tests_baseline}
+    if task.agent.network_mode is not None:
+        policies["agent"] = agent
+    if task.verifier.network_mode is not None:
+        policies["tests"] = tests
+    return policies
 
 
 def _section_policy(section: _Phase | _Environment, name: str) -> Policy:
@@ -375,7 +393,9 @@ def _section_policy(section: _Phase | _Environment, name: str) -> Policy:
         raise UnsupportedTaskError(f'`{name}.allowed_hosts` needs `{name}.network_mode` = "allowlist"')
     if section.network_mode is None and isinstance(section, _Environment) and section.allow_internet is False:
         return []
-    return [] if section.network_mode == "no-network" else None
+    if section.network_mode == "no-network":
+        return []
+    return None
 
 
 def _normalize_host(written: str, name: str) -> str:
@@ -383,7 +403,9 @@ def _normalize_host(written: str, name: str) -> str:
     or a path."""
     host = written.strip().lower().rstrip(".")
     with contextlib.suppress(ValueError):
-        return ipaddress.ip_network(host).compressed if "/" in host else ipaddress.ip_address(host).compressed
+        if "/" in host:
+            return ipaddress.ip_network(host).compressed
+        return ipaddress.ip_address(host).compressed
     labels = host.removeprefix("*.").split(".")
     if host.startswith("*.") and _is_address(host[2:]):
         labels = [""]

@@ -126,10 +126,8 @@ def _join_answers(rows: Iterable[Row]) -> Iterable[Row]:
         answer = answers.get(raw["id"], {})
         gold: Row = {key: answer[key] for key in ("ground_truth", "num_hops") if key in answer}
         if docs:
-            documents = [doc for name in raw.get("involved_classes", ()) for doc in docs[MODULES[name]]]
-        else:
-            documents = []
-        yield {**raw, **gold, **({"docs": documents} if docs else {})}
+            gold["docs"] = [doc for name in raw.get("involved_classes", ()) for doc in docs[MODULES[name]]]
+        yield {**raw, **gold}
 
 
 def row(category: str, raw: Row, index: int) -> Row:
@@ -176,13 +174,12 @@ def _service_functions(raw: Row) -> list[Row]:
 def openai_tool(function: Row, language: str = "Python") -> Row:
     """Return a function in the shape of OpenAI's API. Values of Java and JavaScript are asked for as source
     text."""
-    parameters = function["parameters"]
-    properties = {
-        name: _parameter_schema(spec) if language == "Python" else _literal_schema(spec, language)
-        for name, spec in parameters["properties"].items()
-    }
-    description = function["description"]
-    if language != "Python":
+    parameters, description = function["parameters"], function["description"]
+    specs = parameters["properties"].items()
+    if language == "Python":
+        properties = {name: _parameter_schema(spec) for name, spec in specs}
+    else:
+        properties = {name: _literal_schema(spec, language) for name, spec in specs}
         description += f" The function is written in {language}."
     return {
         "type": "function",

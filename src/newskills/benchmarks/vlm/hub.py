@@ -25,13 +25,15 @@ _OPEN = Drop("open questions, which have no options")
 
 def parse_options(options: Any) -> list[str]:
     """Return options that are a list, or a list written as a text. Raises ValueError."""
-    try:
-        options_listed = ast.literal_eval(options) if isinstance(options, str) else options
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{options!r} is not a list of options") from error
-    if not isinstance(options_listed, Sequence) or isinstance(options_listed, str):
+    parsed = options
+    if isinstance(options, str):
+        try:
+            parsed = ast.literal_eval(options)
+        except (SyntaxError, RecursionError, MemoryError) as error:
+            raise ValueError(f"{options!r} is not a list of options") from error
+    if not isinstance(parsed, Sequence) or isinstance(parsed, str):
         raise ValueError(f"{options!r} is not a list of options")
-    return [str(option) for option in options_listed]
+    return [str(option) for option in parsed]
 
 
 def mmmu_pro(raw: Row, index: int) -> Row:
@@ -77,7 +79,9 @@ def mmmu_row(raw: Row, index: int) -> Row | Drop:
 
 def mathvista_row(raw: Row, index: int) -> Row:
     question, answer = raw["question"], str(raw["answer"])
-    fields: Row = {"problem": f"{question}\n(The unit is {raw['unit']}.)" if raw["unit"] else question}
+    fields: Row = {"problem": question}
+    if raw["unit"]:
+        fields["problem"] += f"\n(The unit is {raw['unit']}.)"
     if raw["question_type"] == "multi_choice":
         fields, answer = choices(question, raw["choices"]), "ABCDEFGH"[raw["choices"].index(answer)]
     elif raw["precision"] is not None and raw["answer_type"] == "float":
@@ -96,11 +100,13 @@ def mathvista_row(raw: Row, index: int) -> Row:
 
 def chartqa_row(raw: Row, index: int) -> Row:
     answer = raw["answer"]
+    if isinstance(answer, list):
+        answer = answer[0]
     return {
         "id": f"chartqa-{index}",
         "question": raw["question"],
         "problem": raw["question"],
-        "expected_answer": str(answer[0] if isinstance(answer, list) else answer),
+        "expected_answer": str(answer),
         "image_path": embedded_asset(raw["image"], str(index)),
         "subset_for_metrics": raw["type"],
     }
@@ -120,9 +126,11 @@ def ai2d_row(raw: Row, index: int) -> Row:
 def read_text(raw: Row, index: int) -> Row:
     """Map a row of OCRBench or DocVQA, where several texts are right."""
     raw_answers = raw["answers"] if "answers" in raw else raw["answer"]
-    first, *others = dict.fromkeys(map(str, [raw_answers] if isinstance(raw_answers, str) else raw_answers))
+    if isinstance(raw_answers, str):
+        raw_answers = [raw_answers]
+    first, *others = dict.fromkeys(map(str, raw_answers))
     kind = raw["question_type"] if "question_type" in raw else (raw["question_types"] or ["other"])[0]
-    return {
+    fields = {
         "id": f"{raw['questionId']}" if "questionId" in raw else f"ocrbench-{index}",
         "question": raw["question"],
         "problem": raw["question"],
@@ -130,8 +138,10 @@ def read_text(raw: Row, index: int) -> Row:
         "accepted_answers": others,
         "image_path": embedded_asset(raw["image"], str(index)),
         "subset_for_metrics": str(kind),
-        **({"formula": True} if kind == _FORMULAS else {}),
     }
+    if kind == _FORMULAS:
+        fields["formula"] = True
+    return fields
 
 
 def _benchmark(name: str, title: str, source: Source, **more: Any) -> Benchmark:

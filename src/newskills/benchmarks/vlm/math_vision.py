@@ -10,11 +10,15 @@ def row(raw: Row, index: int) -> Row:
     question = raw["question"].strip()
     options = [str(option) for option in raw["options"]]
     listed = bool(options) and options != list("ABCDEFG"[: len(options)])
-    named = options["ABCDEFG".index(raw["answer"])] if listed else ""
+    fields: Row = {"problem": question}
+    named = ""
+    if listed:
+        fields = choices(question, options)
+        named = options["ABCDEFG".index(raw["answer"])]
     return {
         "id": f"math-vision-{raw['id']}",
         "question": question,
-        **(choices(question, options) if listed else {"problem": question}),
+        **fields,
         "expected_answer": raw["answer"],
         "accepted_answers": [named] if len(named) > 1 or named.isdecimal() else [],
         "image_path": Asset(raw["image"]),

@@ -58,7 +58,7 @@ def program_of(name: str) -> str:
     return ENGINES.properties(name).program or name
 
 
-def installed(names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+def installed_engines(names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
     """Return the engines of these whose programs are installed. Raises UnknownNameError, ConfigError."""
     return [name for name in names if shutil.which(program_of(name), path=environ.get("PATH"))]
 
@@ -67,7 +67,7 @@ def find_engine(config: EnvironmentConfig, environ: Mapping[str, str]) -> Engine
     """Return the engine that the configuration names, or the first that is installed. Raises ConfigError without one,
     UnknownNameError."""
     names = list(ENGINES.built_in()) if config.engine == "auto" else [ENGINES.resolve(config.engine)]
-    if here := installed(names, environ):
+    if here := installed_engines(names, environ):
         engine: EngineProgram = ENGINES.get(here[0])(program_of(here[0]), config)
         return engine
     programs = [program_of(name) for name in names]

@@ -4,7 +4,14 @@
 from __future__ import annotations
 
 from newskills.base.environment import EnvironmentSpec
-from newskills.environments.engines.engine import Argv, EngineProgram, cpu_limit, is_address, variables
+from newskills.environments.engines.engine import (
+    Argv,
+    EngineProgram,
+    cpu_limit,
+    is_address,
+    option_if_set,
+    variable_options,
+)
 
 _SCHEME = "docker://"
 _KILL = ("sh", "-c", "kill -9 -1")
@@ -22,6 +29,9 @@ class Apptainer(EngineProgram):
         image = spec.image
         if is_address(image) and "://" not in image:
             image = _SCHEME + image
+        network = []
+        if spec.offline or not config.network:
+            network = ["--net", "--network=none"]
         return [
             [
                 *(
@@ -33,7 +43,7 @@ class Apptainer(EngineProgram):
                     "--no-home",
                     "--writable-tmpfs",
                 ),
-                *([] if config.network and not spec.offline else ["--net", "--network=none"]),
+                *network,
                 *(f"--memory={max(config.memory_mb, spec.memory_mb)}M", f"--pids-limit={config.processes}"),
                 *cpu_limit(config, spec),
                 *(f"--bind={source}:{target}:ro" for source, target in sorted(spec.mounts.items())),
@@ -42,7 +52,7 @@ class Apptainer(EngineProgram):
         ]
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
-        options = [*([f"--pwd={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
+        options = [*option_if_set("--pwd", spec.workdir), *variable_options("--env=", spec)]
         return [self.program, "exec", "--cleanenv", *options, f"instance://{name}"]
 
     def end_processes(self, name: str) -> list[Argv]:

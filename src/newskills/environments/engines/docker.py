@@ -15,7 +15,8 @@ from newskills.environments.engines.engine import (
     Argv,
     EngineProgram,
     cpu_limit,
-    variables,
+    option_if_set,
+    variable_options,
     without_scheme,
 )
 from newskills.environments.owners import LABEL
@@ -66,12 +67,12 @@ class Docker(EngineProgram):
         return [self.program, "rmi", image]
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
-        options = [*([f"--workdir={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
-        user = [f"--user={spec.user}"] if spec.user else []
-        return [self.program, "exec", "--interactive", *user, *options, name]
+        options = [*option_if_set("--user", spec.user), *option_if_set("--workdir", spec.workdir)]
+        return [self.program, "exec", "--interactive", *options, *variable_options("--env=", spec), name]
 
     def connect(self, name: str, *, online: bool) -> Argv:
-        return [self.program, "network", "connect" if online else "disconnect", self.bridge, name]
+        action = "connect" if online else "disconnect"
+        return [self.program, "network", action, self.bridge, name]
 
     def end_processes(self, name: str) -> list[Argv]:
         return [[self.program, "stop", "--time=0", name]]
@@ -104,9 +105,11 @@ class Docker(EngineProgram):
     def _run(self, name: str, spec: EnvironmentSpec) -> Argv:
         config = self._config
         if spec.group is not None and spec.network is not None:
-            network = self._joined(name, spec.group.main_service, spec.network)
+            network = self._join_options(name, spec.group.main_service, spec.network)
+        elif config.network and not spec.offline:
+            network = [f"--network={self._network()}"]
         else:
-            network = [f"--network={self._network() if config.network and not spec.offline else 'none'}"]
+            network = ["--network=none"]
         return [
             *(self.program, "run", "--interactive", f"--name={name}", f"--label={LABEL}=1"),
             *network,
@@ -114,21 +117,24 @@ class Docker(EngineProgram):
             *cpu_limit(config, spec),
             *_SECURITY,
             "--log-driver=none",
-            *variables("--env=", spec),
-            *(volume(source, target, read_only=True) for source, target in sorted(spec.mounts.items())),
+            *variable_options("--env=", spec),
+            *(mount_option(source, target, read_only=True) for source, target in sorted(spec.mounts.items())),
         ]
 
     def _limits(self, memory_mb: int) -> Argv:
         memory = f"{memory_mb}m"
         return [f"--memory={memory}", f"--memory-swap={memory}", f"--pids-limit={self._config.processes}"]
 
-    def _joined(self, name: str, service: TaskService, network: GroupNetwork) -> Argv:
+    def _join_options(self, name: str, service: TaskService, network: GroupNetwork) -> Argv:
         """Return the options that join a service's container to the network and volumes of its environment; `name`:
         what theirs begin with."""
         return [
             *(f"--network={network.name}", f"--ip={network.addresses[service.name]}"),
             *(f"--add-host={host}:{address}" for host, address in network.hosts(service.name).items()),
-            *(volume(f"{network.name}.{source}", target) for source, target in sorted(service.volumes.items())),
+            *(
+                mount_option(f"{network.name}.{source}", target)
+                for source, target in sorted(service.volumes.items())
+            ),
         ]
 
     @property
@@ -136,7 +142,9 @@ class Docker(EngineProgram):
         return self
 
     def make_network(self, name: str, subnet: str = "") -> Argv:
-        addresses = [f"--subnet={subnet}", f"--gateway={ipaddress.ip_network(subnet)[1]}"] if subnet else []
+        addresses = []
+        if subnet:
+            addresses = [f"--subnet={subnet}", f"--gateway={ipaddress.ip_network(subnet)[1]}"]
         options = (*self.network_options, *addresses, f"--label={LABEL}=1")
         return [self.program, "network", "create", "--internal", *options, name]
 
@@ -151,20 +159,22 @@ class Docker(EngineProgram):
 
     def make_service(self, name: str, service: TaskService, spec: EnvironmentSpec) -> Argv:
         assert spec.network is not None
-        entrypoint = service.entrypoint
-        words = [*(entrypoint or [])[1:], *(service.command or [])]
+        entrypoint, words = [], list(service.command or [])
+        if service.entrypoint is not None:
+            first, *others = service.entrypoint or [""]
+            entrypoint, words = [f"--entrypoint={first}"], [*others, *words]
         return [
             *(self.program, "create", f"--name={name}", f"--label={LABEL}=1"),
-            *self._joined(name, service, spec.network),
+            *self._join_options(name, service, spec.network),
             *self._limits(service.memory_mb or max(self._config.memory_mb, spec.memory_mb)),
             *cpu_limit(self._config, spec),
             *_SECURITY,
             *(f"--log-driver={self.log_driver}", f"--log-opt=max-size={LOG_SIZE}"),
             *(f"--env={key}={value}" for key, value in sorted(service.variables.items())),
-            *([f"--user={service.user}"] if service.user else []),
-            *([f"--workdir={service.workdir}"] if service.workdir else []),
-            *([f"--shm-size={service.shared_memory}"] if service.shared_memory else []),
-            *([f"--entrypoint={entrypoint[0] if entrypoint else ''}"] if entrypoint is not None else []),
+            *option_if_set("--user", service.user),
+            *option_if_set("--workdir", service.workdir),
+            *option_if_set("--shm-size", service.shared_memory),
+            *entrypoint,
             *self._image(service.image),
             *words,
         ]
@@ -182,13 +192,10 @@ class Docker(EngineProgram):
         return [self.program, "exec", name, *words]
 
     def others(self) -> list[tuple[Argv, Argv]]:
-        labelled = f"--filter=label={LABEL}"
+        listing = ("ls", f"--filter=label={LABEL}", "--format={{.Name}}")
         return [
-            (
-                [self.program, kind, "ls", labelled, "--format={{.Name}}"],
-                [self.program, kind, "rm", *(["--force"] if kind == "volume" else [])],
-            )
-            for kind in ("network", "volume")
+            ([self.program, "network", *listing], [self.program, "network", "rm"]),
+            ([self.program, "volume", *listing], [self.program, "volume", "rm", "--force"]),
         ]
 
     def _network(self) -> str:
@@ -230,9 +237,14 @@ class Podman(Docker):
         return super()._image(image)
 
 
-def volume(source: str, target: str, *, read_only: bool = False) -> str:
+def mount_option(source: str, target: str, *, read_only: bool = False) -> str:
     """Return the option that mounts the host's `source` as `target`; paths may contain any character."""
     if ":" not in source + target:
-        return f"--volume={source}:{target}" + (":ro" if read_only else "")
-    fields = ["type=bind", f"source={source}", f"destination={target}", *(["readonly"] if read_only else [])]
+        option = f"--volume={source}:{target}"
+        if read_only:
+            option += ":ro"
+        return option
+    fields = ["type=bind", f"source={source}", f"destination={target}"]
+    if read_only:
+        fields.append("readonly")
     return "--mount=" + ",".join('"' + field.replace('"', '""') + '"' for field in fields)

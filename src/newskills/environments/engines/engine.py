@@ -172,7 +172,14 @@ def without_scheme(image: str) -> str:
     return image.removeprefix("docker://")
 
 
-def variables(flag: str, spec: EnvironmentSpec) -> Sequence[str]:
+def option_if_set(name: str, value: str) -> list[str]:
+    """Return the option with its value; nothing where the value is empty."""
+    if value:
+        return [f"{name}={value}"]
+    return []
+
+
+def variable_options(flag: str, spec: EnvironmentSpec) -> Sequence[str]:
     return [f"{flag}{key}={value}" for key, value in sorted(spec.variables.items())]
 
 

@@ -10,7 +10,7 @@ from newskills.environments.engines.engine import (
     Argv,
     EngineProgram,
     is_address,
-    variables,
+    variable_options,
     without_scheme,
 )
 
@@ -52,7 +52,8 @@ class Enroot(EngineProgram):
                 hint=f"Import it once: enroot import --output NAME.sqsh docker://{image}",
             )
         options = ["--root", "--rw", "--pid"]
-        options += [] if self._config.network and not spec.offline else ["--net"]
+        if spec.offline or not self._config.network:
+            options.append("--net")
         for source, target in sorted(spec.mounts.items()):
             options += ["--mount", f"{source}:{target}:none:x-create=dir,bind,ro"]
         stay = [self.program, "start", *options, name, "sh", "-c", STAY, name]
@@ -60,18 +61,18 @@ class Enroot(EngineProgram):
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         begin = ("sh", "-c", 'cd "$0" && exec "$@"', spec.workdir or "/")
-        return self._joined(name, "env", *variables("", spec), *begin)
+        return self._join_command(name, "env", *variable_options("", spec), *begin)
 
     def end_processes(self, name: str) -> list[Argv]:
         """Return the command line that kills what runs in a container, whose first process outlives the signal, as it
         is the first of its namespace."""
-        return [self._joined(name, "sh", "-c", "kill -9 -1")]
+        return [self._join_command(name, "sh", "-c", "kill -9 -1")]
 
     def unpack(self, name: str, spec: EnvironmentSpec, target: str) -> Argv:
-        return self._joined(name, "tar", "-xf", "-", "-C", target)
+        return self._join_command(name, "tar", "-xf", "-", "-C", target)
 
     def pack(self, name: str, spec: EnvironmentSpec, source: str) -> Argv:
-        return self._joined(name, "tar", "-cf", "-", "-C", source, ".")
+        return self._join_command(name, "tar", "-cf", "-", "-C", source, ".")
 
     def remove(self, name: str) -> list[Argv]:
         return [["sh", "-c", _REMOVE, "sh", name, self.program]]
@@ -79,5 +80,5 @@ class Enroot(EngineProgram):
     def names(self) -> Argv:
         return [self.program, "list"]
 
-    def _joined(self, name: str, *words: str) -> Argv:
+    def _join_command(self, name: str, *words: str) -> Argv:
         return ["sh", "-c", _JOIN, "sh", name, self.program, *words]

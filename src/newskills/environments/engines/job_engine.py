@@ -161,21 +161,26 @@ class ContainerEngine:
             f"--name={name}",
             f"--label={JOB}={folder_label(folder)}",
             f"--label={FOLDER}={folder}",
-            *self._shared(gpus),
+            *self._shared_options(gpus),
             *(f"--env={variable}" for variable in sorted(variables)),
             *volumes,
             f"--label={IMAGE}={image}",
             self.image(image),
         ]
 
-    def _shared(self, gpus: bool) -> tuple[str, ...]:
+    def _shared_options(self, gpus: bool) -> tuple[str, ...]:
         """Return the options that the trial of an image shares with the containers of jobs."""
-        return (*self.user, *(("--privileged",) if self._is_privileged else ()), *self.gpus(gpus))
+        privileged = ("--privileged",) if self._is_privileged else ()
+        return (*self.user, *privileged, *self.gpus(gpus))
 
     def image(self, image: str) -> str:
         """Return the id of `image` where `ready` has found it, else the image that a container would be started
         from."""
-        return self._ids.get(image) or (tag(image) if image.startswith(DOCKERFILE) else image)
+        if image_id := self._ids.get(image):
+            return image_id
+        if image.startswith(DOCKERFILE):
+            return built_image_name(image)
+        return image
 
     def ready(self, image: str, *, gpus: bool = False) -> None:
         """Ensure that containers of `image` start here and have bash; the image is built or pulled first if necessary.
@@ -190,8 +195,8 @@ class ContainerEngine:
             image_id = self._build(image)
         else:
             image_id = self._id(image) or self._pull(image)
-        done = self.run("run", "--rm", *COMMON, *self._shared(gpus), image_id, "bash", "-c", PROBE)
-        if done.returncode == 127 or (done.returncode == 0 and _version(done.stdout) < BASH):
+        done = self.run("run", "--rm", *COMMON, *self._shared_options(gpus), image_id, "bash", "-c", PROBE)
+        if done.returncode == 127 or (done.returncode == 0 and _bash_version(done.stdout) < BASH):
             raise ConfigError(f"Image '{image}' has no bash {'.'.join(map(str, BASH))} or later, which jobs need.")
         if done.returncode != 0:
             remedy = "Install the package catatonit." if "container-init" in done.stderr else ""
@@ -201,7 +206,7 @@ class ContainerEngine:
             )
         self._ids[image] = image_id
 
-    def labelled(self, label: str, value: str) -> dict[str, str]:
+    def label_values(self, label: str, value: str) -> dict[str, str]:
         """Return id → value of the label `value`, for containers that have `label`."""
         containers = self.run("ps", "--all", "--quiet", f"--filter=label={label}").stdout.split()
         if not containers:
@@ -227,9 +232,9 @@ class ContainerEngine:
 
     def _build(self, image: str) -> str:
         """Build the image. The engine is always asked: its cache knows whether anything has changed."""
-        file, name = _dockerfile(image), tag(image)
+        file, name = _dockerfile_of(image), built_image_name(image)
         print(f"{self.name} builds {name} from {file}", file=sys.stderr)
-        with waiting_lock(_locks(self._environ) / f"{name.replace(':', '-')}.lock", f"The image {name}"):
+        with waiting_lock(_lock_folder(self._environ) / f"{name.replace(':', '-')}.lock", f"The image {name}"):
             code, last = self._show_output("build", "--file", str(file), "--tag", name, str(file.parent))
             if code != 0:
                 raise ConfigError(f"{self.name} cannot build an image from {file}: {last}")
@@ -259,25 +264,25 @@ def folder_label(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def tag(image: str) -> str:
+def built_image_name(image: str) -> str:
     """Return the name of the image built from `dockerfile:<path>`. Raises ConfigError where there is no such file."""
-    file = _dockerfile(image)
+    file = _dockerfile_of(image)
     name = re.sub(r"[^a-z0-9]+", "-", str(file).lower()).strip("-")
     return f"locally-built-{name}:{sha256(file.read_bytes()).hexdigest()[:12]}"
 
 
-def _dockerfile(image: str) -> Path:
+def _dockerfile_of(image: str) -> Path:
     file = Path(os.path.abspath(os.path.expanduser(image.removeprefix(DOCKERFILE).strip())))
     if not file.is_file():
         raise ConfigError(f"There is no file {file} to build the image '{image}' from.")
     return file
 
 
-def _locks(environ: Mapping[str, str]) -> Path:
+def _lock_folder(environ: Mapping[str, str]) -> Path:
     return cache_folder(environ) / "images"
 
 
-def _version(text: str) -> tuple[int, ...]:
+def _bash_version(text: str) -> tuple[int, ...]:
     words = text.split()
     if words[:1] == ["bash"]:
         return tuple(int(word) for word in words[1:3])

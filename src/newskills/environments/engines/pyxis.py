@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from newskills.base.errors import ConfigError
-from newskills.environments.engines.engine import Argv
+from newskills.environments.engines.engine import Argv, option_if_set
 
 
 def srun_options(image: str, *, mounts: Iterable[str], workdir: str, variables: Iterable[str]) -> Argv:
@@ -15,12 +15,12 @@ def srun_options(image: str, *, mounts: Iterable[str], workdir: str, variables: 
         f"--container-image={image}",
         f"--container-mounts={','.join(mounts)}",
         "--no-container-mount-home",
-        *([f"--container-workdir={workdir}"] if workdir else []),
+        *option_if_set("--container-workdir", workdir),
         f"--container-env={','.join(sorted(variables))}",
     ]
 
 
-def mount(source: str, target: str) -> str:
+def format_mount(source: str, target: str) -> str:
     """Return what mounts the folder `source` as `target`. Raises ConfigError for a path that Pyxis cannot tell from
     two."""
     if any(mark in source + target for mark in ",:"):

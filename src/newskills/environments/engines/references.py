@@ -76,20 +76,20 @@ def is_file(image: str) -> bool:
 
 def parse_image(text: str) -> Reference:
     """Parse the reference of an image. Raises ConfigError for text that is not one."""
-    match = _SCHEME.match(text)
-    scheme = match[1] if match else "docker"
-    rest = text[match.end() :] if match else text
+    scheme, rest = "docker", text
+    if match := _SCHEME.match(text):
+        scheme, rest = match[1], text[match.end() :]
     if scheme not in SCHEMES:
         raise ConfigError(f"Image '{text}': the scheme '{scheme}' is not one of {', '.join(SCHEMES)}.")
     if scheme != "docker":
         if not rest or any(ch.isspace() or not ch.isprintable() for ch in rest):
             raise ConfigError(f"Image '{text}': no image name follows {scheme}://.")
         return Reference(text=text, scheme=scheme, place=rest)
-    pinned = _DIGEST.search(rest)
-    digest, rest = (pinned[1], rest[: pinned.start()]) if pinned else ("", rest)
-    before, at, behind = rest.rpartition("@")
-    user, rest = (before, behind) if at else ("", rest)
-    registry, image, tag = _parts(rest)
+    digest = ""
+    if pinned := _DIGEST.search(rest):
+        digest, rest = pinned[1], rest[: pinned.start()]
+    user, at, rest = rest.rpartition("@")
+    registry, image, tag = _split_reference(rest)
     good = _IMAGE.match(image) and _TAG.match(tag) and "//" not in image and image.strip("/") == image
     if not good or not (not registry or _REGISTRY.match(registry)) or not (not at or _USER.match(user)):
         raise ConfigError(
@@ -99,13 +99,15 @@ def parse_image(text: str) -> Reference:
     return Reference(text=text, user=user, registry=registry, image=image, tag=tag, digest=digest)
 
 
-def _parts(rest: str) -> tuple[str, str, str]:
+def _split_reference(rest: str) -> tuple[str, str, str]:
     """Split `REGISTRY#IMAGE:TAG` or `REGISTRY/IMAGE:TAG` into (registry, image, tag)."""
     registry, hash_, image = rest.rpartition("#")
     if not hash_:
         first, slash, behind = rest.partition("/")
-        named = slash and ("." in first or ":" in first or first == "localhost")
-        registry, image = (first, behind) if named else ("", rest)
+        if slash and ("." in first or ":" in first or first == "localhost"):
+            registry, image = first, behind
     path, slash, last = image.rpartition("/")
     name, _, tag = last.partition(":")
-    return "" if registry in HUB else registry, f"{path}{slash}{name}", tag or "latest"
+    if registry in HUB:
+        registry = ""
+    return registry, f"{path}{slash}{name}", tag or "latest"

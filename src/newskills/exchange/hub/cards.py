@@ -66,10 +66,10 @@ Columns, units and their meaning: the page "Analyse results" of newskills (schem
 
 def model_card(repo: str, *, base_model: str, is_adapter: bool, method: str, scores: Sequence[Cells]) -> bytes:
     """Return the card of a model that was trained; `scores` may be empty."""
-    head: dict[str, Any] = {
-        "tags": ["newskills", *([method] if method else [])],
-        "pipeline_tag": "text-generation",
-    }
+    tags = ["newskills"]
+    if method:
+        tags.append(method)
+    head: dict[str, Any] = {"tags": tags, "pipeline_tag": "text-generation"}
     if base_model and "/" in base_model and not base_model.startswith((".", "/", "~")):
         head["base_model"] = base_model
     head["library_name"] = "peft" if is_adapter else "transformers"

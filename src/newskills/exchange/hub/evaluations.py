@@ -51,8 +51,9 @@ def dataset_of(benchmark: str, named: Mapping[str, HubDataset]) -> HubDataset | 
 def _source_of(entry: Benchmark) -> HubDataset | None:
     for source in entry.sources:
         if _NAME.fullmatch(source.hf):
-            plain = source.config and "{" not in source.config and "/" not in source.config
-            subset = source.config if plain else "default"
+            subset = source.config
+            if not subset or "{" in subset or "/" in subset:
+                subset = "default"
             return HubDataset(source.hf, subset)
         if match := _ADDRESS.match(source.url):
             return HubDataset(match[1])

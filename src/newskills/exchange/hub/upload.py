@@ -80,10 +80,10 @@ def push_files(target: HubTarget, files: Sequence[PushedFile], *, is_public: boo
     AuthError, HttpError.
     """
     hub = import_hub()
-    hub.get_session().timeout = _seconds()
+    hub.get_session().timeout = _timeout_seconds()
     api = hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
     try:
-        _prepare(api, hub, target, is_public)
+        _ensure_repository(api, hub, target, is_public)
         operations = [
             hub.CommitOperationAdd(
                 path_in_repo=file.path,
@@ -107,15 +107,15 @@ def push_files(target: HubTarget, files: Sequence[PushedFile], *, is_public: boo
     return str(commit.commit_url)
 
 
-def _seconds() -> float:
+def _timeout_seconds() -> float:
     try:
         return float(os.environ.get(TIMEOUT_VARIABLE, ""))
     except ValueError:
         return TIMEOUT_SECONDS
 
 
-def _prepare(api: Any, hub: Any, target: HubTarget, is_public: bool) -> None:
-    """Create the repository, unless it exists. Raises DataError where it is public and nobody said so."""
+def _ensure_repository(api: Any, hub: Any, target: HubTarget, is_public: bool) -> None:
+    """Create the repository, unless it exists. Raises DataError where it is public and `is_public` is false."""
     try:
         info = api.repo_info(target.repo, repo_type=target.kind)
     except hub.errors.RepositoryNotFoundError:
@@ -146,7 +146,7 @@ def _hub_error(error: Exception, target: HubTarget) -> NewskillsError:
         )
     if "timeout" in type(error).__name__.lower():
         return RequestTimeoutError(
-            f"The hub sent nothing for {_seconds():g} seconds. The same command tries again."
+            f"The hub sent nothing for {_timeout_seconds():g} seconds. The same command tries again."
         )
     if isinstance(status, int):
         return HttpError(f"The hub answers with {status}: {text}.", status=status)

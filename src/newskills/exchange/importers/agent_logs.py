@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from newskills.base.errors import DataError
+from newskills.base.reading.json_values import object_or_empty, text_or_empty
 from newskills.base.records import Row
 from newskills.exchange.importers import (
     ImportedBenchmark,
@@ -28,7 +29,7 @@ from newskills.exchange.importers import (
     unscored_fields,
 )
 from newskills.exchange.importers.atif import first_text
-from newskills.exchange.json_of_others import finite_json, load_json, object_or_empty
+from newskills.exchange.json_of_others import finite_json, load_json
 from newskills.gateway.form import GatewayProblem, ProgramProtocol
 from newskills.gateway.protocols.messages import MessagesProtocol
 from newskills.gateway.protocols.responses import ResponsesProtocol
@@ -45,7 +46,7 @@ _CODEX_RESULTS = ("function_call_output", "custom_tool_call_output")
 
 
 def fits(path: Path) -> bool:
-    return any(_log_program(file) for file in _files(path))
+    return any(_log_program(file) for file in _log_files(path))
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
@@ -54,7 +55,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     notes: list[str] = []
     rows: dict[str, list[Row]] = {}
     models: dict[str, set[str]] = {}
-    for file in _files(source.path):
+    for file in _log_files(source.path):
         if program := _log_program(file):
             for row, model in _READERS[program](file, notes):
                 rows.setdefault(program, []).append(row)
@@ -72,7 +73,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     return imported
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _log_files(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
     else:
@@ -114,8 +115,9 @@ def _open_database(file: Path) -> sqlite3.Connection:
 def _session_record(identity: str, conversation: list[Row], program: str, **more: Any) -> Row:
     """Return the record of a session."""
     replies = [message for message in conversation if message["role"] == "assistant"]
-    text = replies[-1].get("content") if replies else ""
-    generation = text if isinstance(text, str) else ""
+    generation = ""
+    if replies:
+        generation = text_or_empty(replies[-1].get("content"))
     return {
         "id": identity,
         "problem": first_text(conversation),
@@ -273,8 +275,7 @@ def _opencode_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]
             cost=info.get("cost"),
         )
         if row["conversation"]:
-            only_model = models.pop() if len(models) == 1 else ""
-            yield row, only_model
+            yield row, models.pop() if len(models) == 1 else ""
 
 
 def _exported_sessions(file: Path) -> list[tuple[Row, list[Row]]]:

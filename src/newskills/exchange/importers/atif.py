@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import DataError
+from newskills.base.reading.json_values import object_or_empty, text_or_empty
 from newskills.base.records import Row
 from newskills.exchange.atif import conversation_of
 from newskills.exchange.importers import (
@@ -22,7 +23,7 @@ from newskills.exchange.importers import (
     scored_fields,
     unscored_fields,
 )
-from newskills.exchange.json_of_others import finite_json, load_json, object_or_empty
+from newskills.exchange.json_of_others import finite_json, load_json
 
 FORMAT = "atif"
 TRAJECTORY, RESULT = "trajectory.json", "result.json"
@@ -34,7 +35,7 @@ _PROBED_BYTES = 1 << 12
 def fits(path: Path) -> bool:
     if path.is_file():
         return path.suffix == ".json" and _is_trajectory(path)
-    return any(_is_trajectory(file) for file in _files(path))
+    return any(_is_trajectory(file) for file in _trajectory_files(path))
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
@@ -43,7 +44,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     if source.path.is_file():
         files = [source.path]
     else:
-        files = [file for file in _files(source.path) if _is_trajectory(file)]
+        files = [file for file in _trajectory_files(source.path) if _is_trajectory(file)]
     if not files:
         raise DataError(f"{source.path} has no trajectories in ATIF.")
     records: dict[str, list[tuple[int | None, Row]]] = {}
@@ -83,7 +84,7 @@ def _by_attempt(pairs: list[tuple[int | None, Row]]) -> list[tuple[int | None, R
     return numbered
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _trajectory_files(folder: Path) -> Iterator[Path]:
     """Yield the files that may be trajectories: of a job of Harbor only those that are called so."""
     named = sorted(folder.rglob(TRAJECTORY))
     yield from named or sorted(folder.rglob("*.json"))
@@ -119,8 +120,9 @@ def _trajectory_record(trajectory: Row, file: Path) -> tuple[str, int | None, Ro
     ours = object_or_empty(object_or_empty(trajectory.get("extra")).get("newskills"))
     trial = _trial_result(file)
     replies = [message for message in conversation if message["role"] == "assistant"]
-    last = replies[-1]["content"] if replies else ""
-    generation = last if isinstance(last, str) else ""
+    generation = ""
+    if replies:
+        generation = text_or_empty(replies[-1]["content"])
     row: Row = {
         "id": str(ours.get("id") or trial.get("task_name") or trajectory.get("session_id") or file.stem),
         "problem": first_text(conversation),
@@ -131,10 +133,11 @@ def _trajectory_record(trajectory: Row, file: Path) -> tuple[str, int | None, Ro
     }
     if subagents := trajectory.get("subagent_trajectories"):
         row["subagents"] = [conversation_of(each) for each in subagents if isinstance(each, dict)]
-    seed = str(ours.get("seed", ""))
+    seed = None
+    if (digits := str(ours.get("seed", ""))).isdecimal():
+        seed = int(digits)
     benchmark = str(ours.get("benchmark") or trial.get("source") or file.parent.name or "trajectories")
-    seed_number = int(seed) if seed.isdecimal() else None
-    return benchmark, seed_number, {**row, **_verdict_fields(ours, trial)}
+    return benchmark, seed, {**row, **_verdict_fields(ours, trial)}
 
 
 def _trial_result(file: Path) -> Row:

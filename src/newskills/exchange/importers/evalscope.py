@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from newskills.base.errors import DataError
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Row
 from newskills.exchange.importers import (
     ImportedBenchmark,
@@ -24,7 +25,7 @@ from newskills.exchange.importers import (
     scored_fields,
     unscored_fields,
 )
-from newskills.exchange.json_of_others import finite_json, load_json, object_or_empty
+from newskills.exchange.json_of_others import finite_json, load_json
 
 FORMAT = "evalscope"
 REVIEWS = "reviews"
@@ -50,7 +51,7 @@ def fits(path: Path) -> bool:
 def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Read the benchmarks of an EvalScope run. Raises DataError: broken or foreign rows, several runs or models, no
     such score."""
-    run = _run(source.path)
+    run = _find_run(source.path)
     return [_data_set(run, name, files, source.score) for name, files in run.reviews.items()]
 
 
@@ -66,7 +67,7 @@ def _model_folders(path: Path) -> list[Path]:
     return [model for model in models if next(model.glob("*.jsonl"), None)]
 
 
-def _run(path: Path) -> _Run:
+def _find_run(path: Path) -> _Run:
     """Find the run below `path`. Raises DataError where there is none, or more than one."""
     folders = _model_folders(path)
     if not folders:
@@ -91,7 +92,7 @@ def _run(path: Path) -> _Run:
 def _split_name(stem: str, names: Iterable[str]) -> tuple[str, str]:
     """Return (data set, subset) of `<dataset>_<subset>`, both of which may hold underscores."""
     fitting = [name for name in names if stem.startswith(f"{name}_")]
-    name = max(fitting, key=len) if fitting else stem
+    name = max(fitting, key=len, default=stem)
     return name, stem[len(name) + 1 :]
 
 
@@ -100,7 +101,7 @@ def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> Im
     reviews = {subset: list(read_lines(file, load_json, notes)) for subset, file in files.items()}
     every = [row for rows in reviews.values() for row in rows]
     for row in every:
-        _check(row, run.folder, name)
+        _check_review(row, run.folder, name)
     taken = score or _main_score(every)
     if score and not any(score in _score_fields(row)["value"] for row in every):
         names = dict.fromkeys(key for row in every for key in _score_fields(row)["value"])
@@ -115,9 +116,10 @@ def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> Im
         at = f"{subset}-" if subset else ""
         for row in rows:
             group, seed = _sample_place(row, several)
-            record = _sample_record(row, predictions.get(row["index"], {}), taken)
-            more: Row = {"subset_for_metrics": subset} if len(reviews) > 1 else {}
-            records.append((seed, {"id": f"{at}{group}", **record, **more}))
+            record = {"id": f"{at}{group}", **_sample_record(row, predictions.get(row["index"], {}), taken)}
+            if len(reviews) > 1:
+                record["subset_for_metrics"] = subset
+            records.append((seed, record))
         expected += [f"{at}{group}" for group in range(_requested_samples(run, name, subset) // several)]
     report = run.reports.get(name, {})
     facts = {"model": run.model, "score": taken or None, "report": report.get("schema_version")}
@@ -129,12 +131,11 @@ def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> Im
     )
 
 
-def _check(row: Row, folder: Path, name: str) -> None:
-    score = row.get("sample_score")
-    inner = score.get("score") if isinstance(score, dict) else None
+def _check_review(row: Row, folder: Path, name: str) -> None:
+    inner = object_or_empty(row.get("sample_score")).get("score")
     if not isinstance(row.get("index"), int) or not isinstance(inner, dict):
         raise DataError(f"{folder}: a row of {name} is not a review of EvalScope 1.0 or later: {str(row)[:80]}.")
-    inner["value"] = inner["value"] if isinstance(inner.get("value"), dict) else {}
+    inner["value"] = object_or_empty(inner.get("value"))
 
 
 def _score_fields(row: Row) -> Row:
@@ -168,8 +169,9 @@ def _sample_place(row: Row, repeats: int) -> tuple[int | str, int | None]:
     if repeats == 1:
         return group, None
     seed = score.get("generation_index")
-    number = row["index"] % repeats if seed is None else seed
-    return group, number
+    if seed is None:
+        seed = row["index"] % repeats
+    return group, seed
 
 
 def _requested_samples(run: _Run, name: str, subset: str) -> int:
@@ -189,7 +191,9 @@ def _requested_samples(run: _Run, name: str, subset: str) -> int:
 def _read_predictions(run: _Run, name: str, notes: list[str]) -> Mapping[int, Row]:
     """Return the predictions by index; nothing where they were deleted."""
     file = run.folder.parents[1] / "predictions" / run.folder.name / name
-    rows = read_lines(file, load_json, notes) if file.exists() else ()
+    if not file.exists():
+        return {}
+    rows = read_lines(file, load_json, notes)
     return {row["index"]: row for row in rows if isinstance(row.get("index"), int)}
 
 

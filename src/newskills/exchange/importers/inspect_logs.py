@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import DataError
+from newskills.base.reading.json_values import list_or_empty, object_or_empty
 from newskills.base.records import Row
 from newskills.exchange.importers import (
     ImportedBenchmark,
@@ -24,7 +25,7 @@ from newskills.exchange.importers import (
     unscored_fields,
 )
 from newskills.exchange.inspect_files import read_log
-from newskills.exchange.json_of_others import finite_json, object_or_empty
+from newskills.exchange.json_of_others import finite_json
 
 FORMAT = "inspect"
 ATTACHMENT = "attachment://"
@@ -87,6 +88,7 @@ def _import_log(file: Path, score: str) -> ImportedBenchmark:
             f"{file}: no scorer '{score}' in the samples; the choices are {', '.join(names) or 'none'}."
         )
     several = _epoch_count(spec) > 1 or any(epoch > 1 for epoch, _ in rows)
+    records = [(epoch - 1 if several else None, row) for epoch, row in rows]
     facts = {
         "model": spec.get("model"),
         "task_version": spec.get("task_version"),
@@ -96,9 +98,7 @@ def _import_log(file: Path, score: str) -> ImportedBenchmark:
     }
     return ImportedBenchmark(
         benchmark=benchmark,
-        seeds=by_seed(
-            benchmark, ((epoch - 1 if several else None, row) for epoch, row in rows), notes, _expected_ids(spec)
-        ),
+        seeds=by_seed(benchmark, records, notes, _expected_ids(spec)),
         origin=origin_of(FORMAT, file, facts),
         notes=notes,
     )
@@ -135,9 +135,7 @@ def _sample_record(sample: Row, scorer: str, file: Path) -> tuple[int, Row]:
         raise DataError(f"{file}: a sample has no id or epoch: {str(sample)[:80]}.")
     attachments = object_or_empty(sample.get("attachments"))
     output = _require_object(sample.get("output") or {}, f"{file}: output of sample {sample['id']}")
-    choices = output.get("choices") or []
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    first = object_or_empty(choice)
+    first = object_or_empty(next(iter(list_or_empty(output.get("choices"))), None))
     message, usage = object_or_empty(first.get("message")), object_or_empty(output.get("usage"))
     made: Row = {
         "id": str(sample["id"]),
@@ -148,8 +146,8 @@ def _sample_record(sample: Row, scorer: str, file: Path) -> tuple[int, Row]:
         "num_input_tokens": usage.get("input_tokens"),
         "finish_reason": _FINISH_REASONS.get(str(first.get("stop_reason")), first.get("stop_reason")),
         "reasoning_content": _resolve_attachment(_reasoning_text(message.get("content")), attachments),
-        "generation_start_time": _timestamp(sample.get("started_at")),
-        "generation_end_time": _timestamp(sample.get("completed_at")),
+        "generation_start_time": _parse_timestamp(sample.get("started_at")),
+        "generation_end_time": _parse_timestamp(sample.get("completed_at")),
         **_verdict_fields(sample, scorer),
         "inspect": {"metadata": sample.get("metadata") or {}, "scores": sample.get("scores") or {}},
     }
@@ -160,8 +158,9 @@ def _sample_record(sample: Row, scorer: str, file: Path) -> tuple[int, Row]:
 def _verdict_fields(sample: Row, scorer: str) -> Row:
     error = sample.get("error")
     if error:
-        text = error.get("message", "") if isinstance(error, dict) else error
-        return unscored_fields("harness", f"the sample ended in an error: {text}")
+        if isinstance(error, dict):
+            error = error.get("message", "")
+        return unscored_fields("harness", f"the sample ended in an error: {error}")
     name, _, key = scorer.partition(".")
     score = _sample_scores(sample).get(name)
     if not isinstance(score, dict):
@@ -239,7 +238,7 @@ def _reasoning_text(content: object) -> str | None:
 
 
 def _content_parts(content: object) -> Iterator[Row]:
-    return (part for part in (content if isinstance(content, list) else []) if isinstance(part, dict))
+    return (part for part in list_or_empty(content) if isinstance(part, dict))
 
 
 def _resolve_attachment(text: str | None, attachments: Row) -> str | None:
@@ -249,7 +248,7 @@ def _resolve_attachment(text: str | None, attachments: Row) -> str | None:
     return text
 
 
-def _timestamp(text: object) -> float | None:
+def _parse_timestamp(text: object) -> float | None:
     try:
         if isinstance(text, str):
             return datetime.fromisoformat(text).timestamp()

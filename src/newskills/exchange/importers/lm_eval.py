@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import DataError
+from newskills.base.reading.json_values import text_or_empty
 from newskills.base.records import Row
 from newskills.exchange.importers import (
     ImportedBenchmark,
@@ -55,18 +56,19 @@ def fits(path: Path) -> bool:
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Read the benchmarks in samples of lm-eval. Raises DataError: broken or foreign rows, no metric of a sample."""
-    files, notes = _files(source.path)
+    files, notes = _latest_files(source.path)
     several = len({folder for folder, _ in files}) > 1
     imported = []
     for (folder, task), file in files.items():
         for item in _import_task(task, file, source.score):
-            item.model = str(folder.relative_to(source.path)) if several else ""
+            if several:
+                item.model = str(folder.relative_to(source.path))
             imported.append(item)
     imported[0].notes[:0] = notes
     return imported
 
 
-def _files(path: Path) -> tuple[dict[tuple[Path, str], Path], list[str]]:
+def _latest_files(path: Path) -> tuple[dict[tuple[Path, str], Path], list[str]]:
     """Map (folder of a model, task) to its latest file. Raises DataError."""
     files = [path] if path.is_file() else sorted(path.rglob("samples_*.jsonl"))
     named = [(match["task"], match["time"], file) for file in files if (match := _FILE.fullmatch(file.name))]
@@ -80,11 +82,9 @@ def _files(path: Path) -> tuple[dict[tuple[Path, str], Path], list[str]]:
     for task, time, file in named:
         key = file.parent, task
         latest[key] = max(latest.get(key, (time, file)), (time, file))
-    older = len(named) - len(latest)
-    if older:
-        notes = [f"{older} older files of the same tasks are left out."]
-    else:
-        notes = []
+    notes = []
+    if older := len(named) - len(latest):
+        notes.append(f"{older} older files of the same tasks are left out.")
     return {key: file for key, (_, file) in latest.items()}, notes
 
 
@@ -176,11 +176,10 @@ def _reply_and_answer(row: Row) -> tuple[str, str | None]:
     likelihoods = _read_likelihoods(filtered)
     if likelihoods is not None:
         return "", str(max(range(len(likelihoods)), key=likelihoods.__getitem__))
-    first = _first_value(replies)
     answer = _first_value(filtered)
-    reply_text = first if isinstance(first, str) else ""
-    answer_text = answer if isinstance(answer, str) else None
-    return reply_text, answer_text
+    if not isinstance(answer, str):
+        answer = None
+    return text_or_empty(_first_value(replies)), answer
 
 
 def _read_likelihoods(filtered: Any) -> list[float] | None:
@@ -210,8 +209,9 @@ def _problem_text(row: Row) -> str:
             return str(question)
     prompt = _request_text(row)
     messages = _chat_messages(prompt)
-    content = messages[-1].get("content") if messages else None
-    return content if isinstance(content, str) else prompt
+    if messages and isinstance(messages[-1].get("content"), str):
+        return str(messages[-1]["content"])
+    return prompt
 
 
 def _prompt_fields(row: Row) -> Row:
@@ -219,7 +219,9 @@ def _prompt_fields(row: Row) -> Row:
     prompt = _request_text(row)
     if messages := _chat_messages(prompt):
         return {"messages": messages}
-    return {"rendered_prompt": prompt} if prompt else {}
+    if prompt:
+        return {"rendered_prompt": prompt}
+    return {}
 
 
 def _request_text(row: Row) -> str:
@@ -227,8 +229,7 @@ def _request_text(row: Row) -> str:
     arguments = row.get("arguments")
     while isinstance(arguments, dict) and arguments:
         arguments = next(iter(arguments.values()))
-    first = _first_value(arguments)
-    return first if isinstance(first, str) else ""
+    return text_or_empty(_first_value(arguments))
 
 
 def _chat_messages(prompt: str) -> list[Row]:
@@ -239,8 +240,9 @@ def _chat_messages(prompt: str) -> list[Row]:
         messages = load_json(prompt)
     except (ValueError, RecursionError):
         return []
-    whole = isinstance(messages, list) and all(isinstance(message, dict) for message in messages)
-    return messages if whole else []
+    if isinstance(messages, list) and all(isinstance(message, dict) for message in messages):
+        return messages
+    return []
 
 
 def _run_facts(file: Path, task: str) -> Row:

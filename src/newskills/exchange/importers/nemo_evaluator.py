@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import DataError, suggest
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Row
 from newskills.exchange.importers import (
     ImportedBenchmark,
@@ -85,10 +86,9 @@ def _read_bundle(file: Path) -> Row:
 def _import_benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
     name, notes = bundle["benchmark"]["name"], list[str]()
     results = file.parent / RESULTS
+    rows = []
     if results.is_file():
         rows = list(read_lines(results, load_json, notes))
-    else:
-        rows = []
     if not rows:
         raise DataError(f"{file} has scores but no samples: {results} does not exist, or is empty.")
     for number, row in enumerate(rows, 1):
@@ -104,10 +104,8 @@ def _import_benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
         notes.append(
             f"{name}: {lost} of {len(records)} were never graded; they are unscored, not wrong as in the bundle."
         )
-    config = bundle.get("config")
-    model = config.get("model") if isinstance(config, dict) else None
     facts = {
-        "model": model,
+        "model": object_or_empty(bundle.get("config")).get("model"),
         "nemo_evaluator": bundle.get("sdk_version"),
         "config_hash": bundle.get("config_hash"),
         "score": score or "reward",

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from newskills.base.errors import DataError
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Row
 from newskills.base.store import encode_line
 from newskills.exchange.importers import (
@@ -27,7 +28,7 @@ from newskills.exchange.importers import (
     scored_fields,
     unscored_fields,
 )
-from newskills.exchange.json_of_others import finite_json, load_json, object_or_empty
+from newskills.exchange.json_of_others import finite_json, load_json
 from newskills.gateway.form import GatewayProblem
 from newskills.gateway.protocols.responses import ResponsesProtocol
 
@@ -42,7 +43,7 @@ _PROTOCOL = ResponsesProtocol()
 
 
 def fits(path: Path) -> bool:
-    return next(_files(path), None) is not None
+    return next(_rollout_files(path), None) is not None
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
@@ -52,7 +53,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     expected: dict[str, list[str]] = {}
     models: dict[str, set[str]] = {}
     notes: list[str] = []
-    for file in _files(source.path):
+    for file in _rollout_files(source.path):
         inputs = list(_rows_beside(file, INPUTS, notes))
         for row in _rollout_rows(file, {row.get(TASK_INDEX): row for row in inputs}, notes):
             name = _benchmark_name(row, file)
@@ -68,7 +69,9 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
         raise DataError(f"{source.path} has no rollouts of NeMo Gym.")
     imported: list[ImportedBenchmark] = []
     for name, pairs in records.items():
-        own = [*notes] if not imported else []
+        own: list[str] = []
+        if not imported:
+            own += notes
         numbers = _repeat_seeds({repeat for repeat, _ in pairs})
         numbered = ((numbers[repeat], record) for repeat, record in pairs)
         seeds = by_seed(name, numbered, own, expected.get(name, ()))
@@ -102,7 +105,7 @@ def _repeat_seeds(repeats: Collection[_Repeat]) -> dict[_Repeat, int | None]:
     return {repeat: repeat.seed for repeat in repeats}
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _rollout_files(path: Path) -> Iterator[Path]:
     """Yield the files of rollouts at `path`."""
     files = [path] if path.is_file() else sorted(path.glob("*.jsonl"))
     for file in files:
@@ -159,8 +162,9 @@ def _identified_rows(file: Path, notes: list[str]) -> Iterator[Row]:
 
 
 def _rollout_identity(row: Row) -> str:
-    ours = object_or_empty(row.get(OURS)).get("id")
-    identity = row.get(TASK_INDEX) if ours is None else ours
+    identity = object_or_empty(row.get(OURS)).get("id")
+    if identity is None:
+        identity = row.get(TASK_INDEX)
     return str(identity)
 
 
@@ -184,7 +188,9 @@ def _rollout_record(row: Row, notes: list[str]) -> Row:
     conversation = _response_messages(items, task, notes)
     replies = [message for message in conversation if message["role"] == "assistant"]
     usage = object_or_empty(response.get("usage"))
-    generation = str(replies[-1].get("content") or "") if replies else ""
+    generation = ""
+    if replies:
+        generation = str(replies[-1].get("content") or "")
     finish_reason = "length" if response.get("incomplete_details") else "stop"
     record: Row = {
         **ours,

@@ -38,11 +38,12 @@ class AlignmentChunk(Struct, frozen=True):
 
 def align_words(right: Sequence[str], heard: Sequence[str]) -> list[AlignmentChunk]:
     """Return the cheapest alignment, in order."""
-    if not right or not heard:
-        kind = "insert" if heard else "delete"
-        if right or heard:
-            return [AlignmentChunk(kind, right, heard)]
+    if not right and not heard:
         return []
+    if not right:
+        return [AlignmentChunk("insert", right, heard)]
+    if not heard:
+        return [AlignmentChunk("delete", right, heard)]
     import jiwer
 
     same = jiwer.Compose([jiwer.ReduceToListOfListOfWords(word_delimiter="\n")])

@@ -19,7 +19,7 @@ from newskills.graders.audio.errors import (
     mark_hits,
     same_case,
 )
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 from newskills.graders.short_answer import short_answer
 from newskills.graders.translation import bleu_counter, bleu_counts
 
@@ -107,7 +107,7 @@ class AudioGrader:
     def grade(self, record: Row) -> Score:
         task = str(record.get("task_type") or "ASR")
         heard = texts.spoken_text(
-            visible(self._reply_text(record)) or "", strip=self.config.strip_helpful_prefixes
+            visible_reply(self._reply_text(record)) or "", strip=self.config.strip_helpful_prefixes
         )
         if _SILENCE.match(task):
             return self._grade_silence(record, heard)
@@ -184,10 +184,10 @@ class AudioGrader:
             counts["char_rate"] = (errors, float(seconds))
         fields = self._score_fields(heard, not invented, {}, counts)
         why = "text for silence" if invented else "no words"
-        return decided(self._stamp, not invented, fields, why)
+        return verdict_score(self._stamp, not invented, fields, why)
 
     def _grade_answer(self, record: Row, right: str, heard: str) -> Score:
-        answer = short_answer(visible(self._reply_text(record)))
+        answer = short_answer(visible_reply(self._reply_text(record)))
         alike = texts.normalise_transcript(answer or "", "standard") == texts.normalise_transcript(
             right, "standard"
         )
@@ -198,9 +198,9 @@ class AudioGrader:
     ) -> Score:
         all_fields = self._score_fields(heard, correct, fields, counts)
         if not heard.strip():
-            return unanswered(self._stamp, record, all_fields)
+            return no_answer_score(self._stamp, record, all_fields)
         why = "heard" if correct else "misheard"
-        return decided(self._stamp, correct, all_fields, why, value)
+        return verdict_score(self._stamp, correct, all_fields, why, value)
 
     def _score_fields(self, heard: str, correct: bool | None, fields: Row, counts: Counts) -> Row:
         return {
@@ -211,7 +211,9 @@ class AudioGrader:
         }
 
     def _unscored_record(self, why: str) -> Score:
-        return unscored(self._stamp, why, {"predicted_answer": None, "is_correct": None, "audio_counts": None})
+        return ungradable_score(
+            self._stamp, why, {"predicted_answer": None, "is_correct": None, "audio_counts": None}
+        )
 
     @property
     def _stamp(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from newskills.base.records import Row, Score
 from newskills.graders.audio import texts
 from newskills.graders.audio.errors import align_words, count_edits
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 _HALF = 0.5
 
@@ -36,16 +36,18 @@ class _NamesGrader:
         right, names = record.get("expected_answer"), record.get(self.names_key)
         nothing: Row = {"predicted_answer": None, "is_correct": None, "audio_counts": None}
         if not isinstance(right, str) or not isinstance(names, list):
-            return unscored(stamp, f"the record lacks expected_answer or the list {self.names_key}", nothing)
+            return ungradable_score(
+                stamp, f"the record lacks expected_answer or the list {self.names_key}", nothing
+            )
         language = str(record.get("language") or "en")
         mode: texts.Mode = "standard" if language.startswith("en") else "multilingual"
 
         def words(text: object) -> tuple[str, ...]:
             return tuple(texts.normalise_transcript(str(text), mode, language).split())
 
-        spoken_words, heard = words(right), words(visible(str(record.get("generation") or "")) or "")
+        spoken_words, heard = words(right), words(visible_reply(str(record.get("generation") or "")) or "")
         if not spoken_words:
-            return unscored(stamp, "the right transcript has no words once it is normalised", nothing)
+            return ungradable_score(stamp, "the right transcript has no words once it is normalised", nothing)
         word_edits = count_edits(align_words(spoken_words, heard))
         wanted = [name for name in dict.fromkeys(map(words, names)) if name]
         counts = {"wer": [word_edits.errors, word_edits.length], **self.count_names(spoken_words, heard, wanted)}
@@ -54,8 +56,8 @@ class _NamesGrader:
         text = " ".join(heard)
         fields: Row = {"predicted_answer": text or None, "is_correct": correct, **rates, "audio_counts": counts}
         if not heard:
-            return unanswered(stamp, record, fields)
-        return decided(stamp, correct, fields, f"wer {word_edits.rate:.2f}", max(0.0, 1 - word_edits.rate))
+            return no_answer_score(stamp, record, fields)
+        return verdict_score(stamp, correct, fields, f"wer {word_edits.rate:.2f}", max(0.0, 1 - word_edits.rate))
 
     def count_names(
         self, spoken_words: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
@@ -135,7 +137,9 @@ def _name_places(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> list
         )
         if here is not None:
             positions.append((at, here))
-        at += len(here) if here is not None else 1
+            at += len(here)
+        else:
+            at += 1
     return positions
 
 

@@ -47,10 +47,12 @@ class CriteriaGrader:
             name.lower(): float(points)
             for name, points in _CRITERION.findall(own_words(str(record.get("judgement") or "")))
         }
-        whole = all(name in points_by_criterion for name in CRITERIA)
-        overall = points_by_criterion["overall"] if whole else None
-        correct = None if overall is None else overall >= _GOOD_OVERALL
-        fields: Row = {f"judge_{name}": points_by_criterion[name] if whole else None for name in CRITERIA}
+        fields: Row = {f"judge_{name}": None for name in CRITERIA}
+        if not all(name in points_by_criterion for name in CRITERIA):
+            return _rating_score(self.name, {**fields, "judge_correct": None}, None, None)
+        fields = {f"judge_{name}": points_by_criterion[name] for name in CRITERIA}
+        overall = points_by_criterion["overall"]
+        correct = overall >= _GOOD_OVERALL
         return _rating_score(self.name, {**fields, "judge_correct": correct}, correct, overall)
 
 

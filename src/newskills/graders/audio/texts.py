@@ -167,8 +167,11 @@ def _without_spelling(words: list[str]) -> list[str]:
     joined: list[str] = []
     for alone, group in groupby(words, key=lambda word: len(word) == 1 and word.isalnum()):
         run = list(group)
-        spelt = alone and len(run) >= (3 if {"a", "i"} & set(run) else 2)
-        joined += ["".join(run)] if spelt else run
+        shortest = 3 if {"a", "i"} & set(run) else 2
+        if alone and len(run) >= shortest:
+            joined.append("".join(run))
+        else:
+            joined += run
     return joined
 
 

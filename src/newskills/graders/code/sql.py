@@ -16,7 +16,7 @@ from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged_finding
 from newskills.graders.code.extract import ExtractedCode, extract_code
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 
 _LONGEST = 10_000_000
 _LETTER = re.compile(r"[^\W\d_]")
@@ -95,7 +95,7 @@ class BirdGrader(CodeGrader):
             return ExtractedCode(code=_without_bold_headers(extracted.code), how=extracted.how)
         text = without_thinking(text)
         if self.config.answer_format == "BOXED":
-            code = extract(text, ExtractionPolicy()).answer or ""
+            code = extract_by_policy(text, ExtractionPolicy()).answer or ""
         else:
             code = next((match[1] or "" for match in reversed(list(self._pattern.finditer(text)))), "")
         how = "language" if code else "empty"

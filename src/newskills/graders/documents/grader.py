@@ -15,7 +15,7 @@ from newskills.graders.documents.pairs import nearest_parts, pair_parts
 from newskills.graders.documents.tables import plain_table, table_likeness
 from newskills.graders.documents.texts import plain_formula, plain_text
 from newskills.graders.reading.overlap import edit_distance
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 MEASURES = ("text_edit", "formula_edit", "table_edit", "reading_order_edit", "table_teds")
 BESIDE = (
@@ -56,14 +56,14 @@ class DocumentGrader:
         stamp = f"{self.name}@{self.version}"
         page = record.get("page")
         if not isinstance(page, Mapping):
-            return unscored(stamp, "the record has no page", dict.fromkeys(MEASURES))
-        reply = visible(str(record.get("generation") or ""))
+            return ungradable_score(stamp, "the record has no page", dict.fromkeys(MEASURES))
+        reply = visible_reply(str(record.get("generation") or ""))
         fields = page_distances(page, (reply or "")[:_LONGEST])
         if not reply:
-            return unanswered(stamp, record, fields)
+            return no_answer_score(stamp, record, fields)
         edits = [value for name in _DECIDING if (value := fields[name]) is not None]
         mean = sum(edits) / len(edits) if edits else 0.0
-        return decided(stamp, mean <= _GOOD, fields, f"mean edit distance {mean:.3f}", 1 - mean)
+        return verdict_score(stamp, mean <= _GOOD, fields, f"mean edit distance {mean:.3f}", 1 - mean)
 
 
 def page_distances(page: Mapping[str, Any], markdown: str) -> dict[str, float | None]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided
+from newskills.graders.reading.replies import verdict_score
 
 LEVELS = 5
 Rule = Callable[[str], bool]
@@ -237,7 +237,7 @@ class FollowBenchGrader:
             return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="judge")
         share = sum(verdicts) / len(verdicts)
         fields = {"hard_satisfied": share == 1, "soft_satisfied": share, "constraints": list(verdicts)}
-        return decided(stamp, share == 1, fields, f"{sum(verdicts)} of {len(verdicts)} satisfied", share)
+        return verdict_score(stamp, share == 1, fields, f"{sum(verdicts)} of {len(verdicts)} satisfied", share)
 
 
 def _reply_text(record: Row) -> str:

@@ -16,8 +16,8 @@ from newskills.graders.instructions.ifeval import Check
 from newskills.graders.instructions.texts import (
     BLANK_OR_MARK,
     PUNCTUATION,
-    sentences,
-    tokens,
+    split_sentences,
+    treebank_tokens,
     without_marks,
 )
 
@@ -103,7 +103,7 @@ def _has_one_word_lines(text: str, args: Row) -> bool:
 
 def _emoji_sentences(text: str, args: Row) -> bool:
     """Return whether every sentence ends with an emoji, which may stand before or behind the end mark."""
-    bare = [without_marks(sentence).strip() for sentence in sentences(text)]
+    bare = [without_marks(sentence).strip() for sentence in split_sentences(text)]
     for now, following in zip(bare, [*bare[1:], ""], strict=True):
         if not now or not (any(map(_is_emoji, now[-2:])) or (following and _is_emoji(following[0]))):
             return False
@@ -163,7 +163,7 @@ def _sentences_then_bullets(text: str, args: Row) -> bool:
                 return False
             bullets, prose = bullets + 1, False
         elif prose:
-            count = len(sentences(line))
+            count = len(split_sentences(line))
             written, prose = written + count, count > 0
         else:
             return False
@@ -172,7 +172,9 @@ def _sentences_then_bullets(text: str, args: Row) -> bool:
 
 def _title_case(text: str, args: Row) -> bool:
     """Check that no word begins with a lower-case letter, single letters apart."""
-    return not any(word[0].islower() and (word[1:].islower() or word[1:].isupper()) for word in tokens(text))
+    return not any(
+        word[0].islower() and (word[1:].islower() or word[1:].isupper()) for word in treebank_tokens(text)
+    )
 
 
 def _has_template(text: str, args: Row) -> bool:
@@ -211,7 +213,7 @@ def _lists_countries(text: str, args: Row) -> bool:
 def _word_reverse(text: str, args: Row) -> bool:
     """Read backwards, it is one sentence about the bald eagle."""
     turned = " ".join(reversed(without_marks(text.lower()).split()))
-    return "bald eagle" in turned and turned in sentences(turned)
+    return "bald eagle" in turned and turned in split_sentences(turned)
 
 
 def _character_reverse(text: str, args: Row) -> bool:
@@ -219,7 +221,7 @@ def _character_reverse(text: str, args: Row) -> bool:
 
 
 def _sentence_alphabet(text: str, args: Row) -> bool:
-    initials = [sentence.lstrip(PUNCTUATION + " \t\n\r\x0b\x0c")[:1].lower() for sentence in sentences(text)]
+    initials = [sentence.lstrip(PUNCTUATION + " \t\n\r\x0b\x0c")[:1].lower() for sentence in split_sentences(text)]
     return "".join(initials) == "abcdefghijklmnopqrstuvwxyz" and len(initials) == 26
 
 

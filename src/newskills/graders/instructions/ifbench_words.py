@@ -20,11 +20,11 @@ from newskills.graders.instructions.texts import (
     BLANK_OR_MARK,
     STOP_WORDS,
     bare_words,
-    listed,
     plain_words,
-    sentences,
-    tokens,
+    split_sentences,
+    treebank_tokens,
     without_marks,
+    word_set,
 )
 from newskills.graders.instructions.verbs import starts_with_verb
 
@@ -35,7 +35,7 @@ Harper Leo Zoe Daniel Chloe Samuel Lily Matthew Grace Owen Abigail Gabriel Ella 
 Layla Nicholas Audrey David Hannah Christopher Penelope Thomas Nora Andrew Aria Joseph Claire Ryan Stella
 Jonathan"""
 _PERSON = re.compile(rf"\b(?:{'|'.join(_PEOPLE.split())})\b")
-_PRONOUNS = listed(
+_PRONOUNS = word_set(
     """i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers
     herself it its itself they them their theirs themselves"""
 )
@@ -61,7 +61,7 @@ def _stop_words(text: str, args: Row) -> bool:
 
 
 def _sentence_ends(text: str) -> Counter[str]:
-    return Counter(sentence[-1:] for sentence in sentences(text))
+    return Counter(sentence[-1:] for sentence in split_sentences(text))
 
 
 def _two_to_one(text: str, args: Row) -> bool:
@@ -176,7 +176,7 @@ def _syllable_count(word: str) -> int:
 
 
 def _last_first(text: str, args: Row) -> bool:
-    for before, now in pairwise(sentence.lower() for sentence in sentences(text)):
+    for before, now in pairwise(sentence.lower() for sentence in split_sentences(text)):
         last, first = before.rstrip(BLANK_OR_MARK).split()[-1:], now.lstrip(BLANK_OR_MARK).split()[:1]
         if not last or last != first:
             return False
@@ -193,7 +193,7 @@ def _no_consecutive(text: str, args: Row) -> bool:
 
 
 def _keyword_position(text: str, args: Row) -> bool:
-    all_sentences, n, m = sentences(text), args["n"], args["m"]
+    all_sentences, n, m = split_sentences(text), args["n"], args["m"]
     words = _spoken_tokens(all_sentences[n - 1]) if 0 < n <= len(all_sentences) else []
     return bool(0 < m <= len(words) and words[m - 1] == args["keyword"].strip())
 
@@ -204,13 +204,13 @@ def _words_position(text: str, args: Row) -> bool:
 
 
 def _spoken_tokens(text: str) -> list[str]:
-    return [token for token in tokens(text) if any(map(str.isalnum, token))]
+    return [token for token in treebank_tokens(text) if any(map(str.isalnum, token))]
 
 
 def _has_growing_alliteration(text: str, args: Row) -> bool:
     """Check that words in runs of the same first letter, counted over a sentence, grow from sentence to sentence."""
     lengths = [-1]
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         words = [word.lstrip(BLANK_OR_MARK) for word in sentence.lower().split()]
         same = [before[0] == now[0] for before, now in pairwise(filter(None, words))]
         runs = sum(now and not before for before, now in pairwise([False, *same]))
@@ -219,17 +219,17 @@ def _has_growing_alliteration(text: str, args: Row) -> bool:
 
 
 def _has_growing_sentences(text: str, args: Row) -> bool:
-    counts = [len(without_marks(sentence).split()) for sentence in sentences(text)]
+    counts = [len(without_marks(sentence).split()) for sentence in split_sentences(text)]
     return all(now == before + args["small_n"] for before, now in pairwise(counts))
 
 
 def _sentence_keyword(text: str, args: Row) -> bool:
-    all_sentences, n = sentences(text), args["N"]
+    all_sentences, n = split_sentences(text), args["N"]
     return 0 < n <= len(all_sentences) and args["word"].lower() in all_sentences[n - 1].lower()
 
 
 def _sentence_words(text: str, args: Row) -> bool:
-    all_sentences = sentences(text)
+    all_sentences = split_sentences(text)
     words = bare_words(" ".join(all_sentences))
     return (
         len(all_sentences) == 3

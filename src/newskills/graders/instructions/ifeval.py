@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from newskills.base.records import Row
 from newskills.graders.instructions.language import detect_language, is_language
-from newskills.graders.instructions.texts import plain_words, punkt_sentences, tokens
+from newskills.graders.instructions.texts import plain_words, punkt_sentences, treebank_tokens
 
 Check = Callable[[str, Row], bool]
 
@@ -178,7 +178,7 @@ def _end_phrase(text: str, args: Row) -> bool:
 
 
 def _capital_words(text: str, args: Row) -> bool:
-    count = sum(token.isupper() for token in tokens(text))
+    count = sum(token.isupper() for token in treebank_tokens(text))
     return is_in_relation(count, args["capital_relation"], args["capital_frequency"])
 
 

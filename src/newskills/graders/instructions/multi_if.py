@@ -17,7 +17,7 @@ from newskills.graders.instructions import ifeval
 from newskills.graders.instructions.grader import IFEvalGrader
 from newskills.graders.instructions.language import detect_language
 from newskills.graders.instructions.texts import plain_words, punkt_sentences
-from newskills.graders.reading.replies import decided, unscored
+from newskills.graders.reading.replies import ungradable_score, verdict_score
 
 _CHINESE_OR_JAPANESE = ("zh", "zh-cn", "zh-tw", "ja")
 _MARKS = re.compile(r"[\\.!?．/_,{}<>:;$%^&*(+\"'—！，。？、`~@#￥…（）：；《》“”)\[\]»〔〕\-「」]+")
@@ -98,17 +98,19 @@ class MultiIFGrader(IFEvalGrader):
         turns, answers = record.get("turn_instructions"), record.get("turn_answers")
         nothing: Row = {"turn_evals": None, "is_correct": None}
         if not isinstance(turns, list) or not isinstance(answers, list) or not 0 < len(turns) == len(answers):
-            return unscored(stamp, "turn_instructions and turn_answers must be lists of the same length", nothing)
+            return ungradable_score(
+                stamp, "turn_instructions and turn_answers must be lists of the same length", nothing
+            )
         scores = [super(MultiIFGrader, self).grade(row) for row in _answered_turns(turns, answers)]
         if (lost := next((score for score in scores if score.outcome == "unscored"), None)) is not None:
-            return unscored(stamp, str(lost.why), nothing)
+            return ungradable_score(stamp, str(lost.why), nothing)
         right = all(score.fields["is_correct"] for score in scores)
         evals = [{level: score.fields[level] for level in LEVELS} for score in scores]
         broken = [str(number) for number, score in enumerate(scores, 1) if not score.fields["is_correct"]]
         why = "all followed"
         if broken:
             why = f"not followed in turn {', '.join(broken)}"
-        return decided(stamp, right, {"turn_evals": evals, "is_correct": right}, why)
+        return verdict_score(stamp, right, {"turn_evals": evals, "is_correct": right}, why)
 
 
 def _answered_turns(turns: list[Any], answers: list[Any]) -> Iterator[Row]:

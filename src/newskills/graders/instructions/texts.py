@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words, sentences and tokens as the published checks of instructions count them. Linear in the length of a text.
 
-Two ways to find sentences are in use: `sentences` goes by rules about dots, `punkt_sentences` is the Punkt algorithm
-(Kiss and Strunk, Computational Linguistics 32, 2006) with its English abbreviations and a word list in place of its
-corpus statistics.
+Two ways to find sentences are in use: `split_sentences` goes by rules about dots, `punkt_sentences` is the Punkt
+algorithm (Kiss and Strunk, Computational Linguistics 32, 2006) with its English abbreviations and a word list in place
+of its corpus statistics.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _NO_MARKS = str.maketrans("", "", PUNCTUATION)
 _WORD = re.compile(r"\w+")
 
 
-def listed(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """Return the words of a list that is written as prose."""
     return frozenset(text.split())
 
 
-STOP_WORDS = listed(
+STOP_WORDS = word_set(
     """a about above after again against ain all am an and any are aren as at be because been before being below
     between both but by can couldn d did didn do does doesn doing don down during each few for from further had hadn
     has hasn have haven having he her here hers herself him himself his how i if in into is isn it its itself just ll
@@ -76,7 +76,7 @@ def bare_words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=32)
-def sentences(text: str) -> tuple[str, ...]:
+def split_sentences(text: str) -> tuple[str, ...]:
     """Cut behind `.`, `?` and `!`, but not at the dots of titles, initials, numbers, companies and addresses.
 
     The last piece counts as a sentence without a mark at its end, too.
@@ -85,11 +85,12 @@ def sentences(text: str) -> tuple[str, ...]:
     for pattern, replacement in _RULES:
         padded = pattern.sub(replacement, padded)
     pieces = [piece.strip() for piece in padded.replace(_DOT, ".").split(_END)]
-    whole_pieces = pieces if pieces[-1] else pieces[:-1]
-    return tuple(whole_pieces)
+    if not pieces[-1]:
+        pieces.pop()
+    return tuple(pieces)
 
 
-_ABBREVIATIONS = listed(
+_ABBREVIATIONS = word_set(
     """a.a a.c a.d a.g a.h a.m a.m.e a.s a.t adm ala ariz aug ave b.f b.v bros c.i.t c.o.m.b c.v calif chg cie
     co col colo conn corp cos ct d.c d.h d.w dec dr e.f e.h e.l e.m f.g f.j feb fla fri ft g.d g.f g.k ga gen
     h.c h.f h.m i.m.s ill inc j.b j.c j.j j.k j.p j.r jan jr kan ky l.a l.f l.p lt ltd m.b.a m.d.c m.j
@@ -98,7 +99,7 @@ _ABBREVIATIONS = listed(
     u.s.a u.s.s.r v va vs vt w.c w.r w.va w.w wash wed wis yr"""
 )
 _LETTERS = frozenset("cdefghklmnprstvw")
-_STARTERS = listed(
+_STARTERS = word_set(
     """above according adding adjust ain aim allow although always among ask attend available balancing being between
     both but call check choose collaborate combining consider considering cool create creating depending describe
     despite develop didn direct discover discuss document does doesn doing early embrace encourage engage engaging
@@ -112,7 +113,7 @@ _STARTERS = listed(
     weren when whether which while whom written yes yet your yourself"""
 )
 _CANDIDATE = re.compile(r"[.?!](?=\s|[)\";}\]*:@'({\[!?”’»])")
-_AFTER_NUMBERS = listed(
+_AFTER_NUMBERS = word_set(
     """abreast business commodities cooper credit corrections dividend financing insider international leisure letters
     notable review who"""
 )
@@ -129,8 +130,8 @@ def punkt_sentences(text: str) -> list[str]:
     Of the marks between two blanks the last ends the sentence where any of them does.
     """
     pieces, start = [], 0
-    for marks in _marks(text):
-        if any(_breaks(text, mark) for mark in marks):
+    for marks in _sentence_mark_groups(text):
+        if any(_ends_sentence(text, mark) for mark in marks):
             closing = _CLOSING.match(text, marks[-1] + 1)
             end = closing.end() if closing else marks[-1] + 1
             pieces.append(text[start:end].strip())
@@ -139,7 +140,7 @@ def punkt_sentences(text: str) -> list[str]:
     return [sentence for sentence in pieces if sentence]
 
 
-def _marks(text: str) -> Iterator[list[int]]:
+def _sentence_mark_groups(text: str) -> Iterator[list[int]]:
     """Yield the places of the marks that may end a sentence, those without a blank between them together."""
     together: list[int] = []
     for mark in _CANDIDATE.finditer(text):
@@ -151,7 +152,7 @@ def _marks(text: str) -> Iterator[list[int]]:
         yield together
 
 
-def _breaks(text: str, at: int) -> bool:
+def _ends_sentence(text: str, at: int) -> bool:
     """Return whether a sentence ends at the mark at `at`, which is not the last character."""
     if text[at] != ".":
         return True
@@ -178,15 +179,15 @@ def _breaks(text: str, at: int) -> bool:
     return True
 
 
-def tokens(text: str) -> list[str]:
+def treebank_tokens(text: str) -> list[str]:
     """Return words and marks after the conventions of the Penn Treebank.
 
     Contractions and clitics are split off, a dot only from the end of a sentence.
     """
-    return [token for sentence in punkt_sentences(text) for token in _treebank(sentence)]
+    return [token for sentence in punkt_sentences(text) for token in _split_treebank(sentence)]
 
 
-def _treebank(sentence: str) -> list[str]:
+def _split_treebank(sentence: str) -> list[str]:
     for pattern, replacement in _TREEBANK:
         sentence = pattern.sub(replacement, sentence)
     return sentence.split()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from newskills.graders.instructions.texts import tokens
+from newskills.graders.instructions.texts import treebank_tokens
 
 _BASE = """abandon abate abide abort abound absorb accelerate accept accommodate accomplish accumulate
     achieve acknowledge activate adapt add adhere adjudicate adjust admire admit adopt advise affect affirm
@@ -109,11 +109,11 @@ _BEGINNING = 400
 
 def starts_with_verb(text: str) -> bool:
     """Return whether the first token is a verb: imperative, participle, gerund, or a finite form; no modals."""
-    first = tokens(text[:_BEGINNING])[:1]
+    first = treebank_tokens(text[:_BEGINNING])[:1]
     return bool(first) and first[0].lower() in _FORMS
 
 
-def _forms(verb: str) -> Iterator[str]:
+def _verb_forms(verb: str) -> Iterator[str]:
     yield verb
     if verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")):
         stem = verb[:-1]
@@ -133,4 +133,4 @@ def _forms(verb: str) -> Iterator[str]:
         yield from (f"{verb}{verb[-1]}ed", f"{verb}{verb[-1]}ing")
 
 
-_FORMS = frozenset(form for verb in _BASE.split() for form in _forms(verb)) | frozenset(_OTHER_FORMS.split())
+_FORMS = frozenset(form for verb in _BASE.split() for form in _verb_forms(verb)) | frozenset(_OTHER_FORMS.split())

@@ -7,7 +7,7 @@ import re
 
 from newskills.base.judgement import parse_judgement
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 POINTS = {"correct": 7, "almost": 6, "partial": 1, "incorrect": 0}
 _WORD = re.compile(r"[A-Za-z]{1,40}")
@@ -37,16 +37,16 @@ class AnswerJudgementGrader:
         expected = parse_judgement(record.get("expected_judgement"))
         if expected is None:
             why = "the record has no expected_judgement with Yes or No"
-            return unscored(stamp, why, {"predicted_judgement": None, "judgement_kind": None})
-        judgement = parse_judgement(visible(_judgement_text(record)))
+            return ungradable_score(stamp, why, {"predicted_judgement": None, "judgement_kind": None})
+        judgement = parse_judgement(visible_reply(_judgement_text(record)))
         if judgement is None:
             fields: Row = {"predicted_judgement": None, "judgement_kind": "invalid"}
-            return unanswered(stamp, {**record, "generation": _judgement_text(record)}, fields)
+            return no_answer_score(stamp, {**record, "generation": _judgement_text(record)}, fields)
         right = judgement == expected
         truth = "true" if right else "false"
         side = "positive" if judgement else "negative"
         kind = f"{truth}_{side}"
-        return decided(stamp, right, {"predicted_judgement": judgement, "judgement_kind": kind}, kind)
+        return verdict_score(stamp, right, {"predicted_judgement": judgement, "judgement_kind": kind}, kind)
 
 
 class GradingGrader:
@@ -67,13 +67,15 @@ class GradingGrader:
         names = ("exact", "binarized", "points_off")
         if expected not in POINTS:
             why = "expected_answer is none of the four marks"
-            return unscored(stamp, why, {"predicted_answer": None, **dict.fromkeys(names)})
-        words = _WORD.findall((visible(_judgement_text(record)) or "")[-200:])
-        mark = words[-1].lower() if words else ""
+            return ungradable_score(stamp, why, {"predicted_answer": None, **dict.fromkeys(names)})
+        words = _WORD.findall((visible_reply(_judgement_text(record)) or "")[-200:])
+        mark = "".join(words[-1:]).lower()
         if mark not in POINTS:
             missing: Row = {"predicted_answer": None, "exact": False, "binarized": False, "points_off": None}
-            return unanswered(stamp, {**record, "generation": _judgement_text(record)}, missing)
+            return no_answer_score(stamp, {**record, "generation": _judgement_text(record)}, missing)
         same = (POINTS[mark] > 1) == (POINTS[expected] > 1)
         values = (mark == expected, same, abs(POINTS[mark] - POINTS[expected]))
         fields = {"predicted_answer": mark, **dict(zip(names, values, strict=True))}
-        return decided(stamp, mark == expected, fields, f"{mark}, not {expected}" if mark != expected else mark)
+        return verdict_score(
+            stamp, mark == expected, fields, f"{mark}, not {expected}" if mark != expected else mark
+        )

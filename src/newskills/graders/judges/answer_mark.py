@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 _MARK = re.compile(r"\b(10|[1-9])\b[\s*_.\])}$]*\Z")
 _LOWEST, _HIGHEST = 1, 10
@@ -44,12 +44,12 @@ class MarkGrader:
         stamp = f"{self.name}@{self.version}"
         right = record.get("is_right")
         if right is None:
-            return unscored(stamp, "the record has no is_right", {"rating": None, "is_correct": None})
-        marks = _MARK.findall((visible(str(record.get("generation") or "")) or "").rstrip()[-40:])
+            return ungradable_score(stamp, "the record has no is_right", {"rating": None, "is_correct": None})
+        marks = _MARK.findall((visible_reply(str(record.get("generation") or "")) or "").rstrip()[-40:])
         if not marks:
-            return unanswered(stamp, record, {"rating": None, "is_correct": False})
+            return no_answer_score(stamp, record, {"rating": None, "is_correct": False})
         rating = int(marks[-1])
         fields: Row = {"rating": rating, "is_correct": (rating > _MIDDLE) == bool(right)}
         height = (rating - _LOWEST) / (_HIGHEST - _LOWEST)
         score = height if right else 1 - height
-        return decided(stamp, fields["is_correct"], fields, f"{rating} of 10", score)
+        return verdict_score(stamp, fields["is_correct"], fields, f"{rating} of 10", score)

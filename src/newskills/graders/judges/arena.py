@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from newskills.base.reading.offered_verdicts import own_words
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided
+from newskills.graders.reading.replies import verdict_score
 
 GAMES = ("judgement-gen-base", "judgement-base-gen")
 _LABELLED = tuple(
@@ -55,11 +55,12 @@ def _last_match(patterns: Sequence[re.Pattern[str]], text: object, *, capitals: 
     if not isinstance(text, str):
         return None
     answer = without_thinking(text)
-    judge_text = answer.upper() if capitals else answer
-    reply = own_words(_EXAMPLE.sub("", _without_offered(judge_text)))
-    matches = next(filter(None, (pattern.findall(reply) for pattern in patterns)), [])
-    if matches:
-        return str(matches[-1])
+    if capitals:
+        answer = answer.upper()
+    reply = own_words(_EXAMPLE.sub("", _without_offered(answer)))
+    for pattern in patterns:
+        if matches := pattern.findall(reply):
+            return str(matches[-1])
     return None
 
 
@@ -95,7 +96,7 @@ class ArenaGrader:
             return Score(outcome="unscored", fields=fields, grader=stamp, why="no verdict", cause="judge")
         win = sum(values) / len(values)
         why = " and ".join(str(game) for game in games)
-        return decided(stamp, win > 0.5, {"arena_games": games, "arena_win": win}, why, win)
+        return verdict_score(stamp, win > 0.5, {"arena_games": games, "arena_win": win}, why, win)
 
 
 def read_mark(text: object) -> float | None:
@@ -140,6 +141,6 @@ class RatingGrader:
                 outcome="unscored", fields=fields, grader=stamp, why="no mark from 1 to 10", cause="judge"
             )
         mean = sum(present) / len(present)
-        return decided(
+        return verdict_score(
             stamp, mean >= (1 + _HIGHEST) / 2, fields, f"{mean:g} of {_HIGHEST}", (mean - 1) / (_HIGHEST - 1)
         )

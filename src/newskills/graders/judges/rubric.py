@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from newskills.base.judgement import parse_judgement
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unscored
+from newskills.graders.reading.replies import ungradable_score, verdict_score
 
 TAG = "axis:"
 
@@ -29,7 +29,7 @@ class RubricGrader:
         rubrics = record.get("rubrics")
         nothing: Row = {"rubric_score": None, "axis_scores": {}}
         if not isinstance(rubrics, list) or not rubrics:
-            return unscored(stamp, "the record has no rubrics", {"rubric_met": [], **nothing})
+            return ungradable_score(stamp, "the record has no rubrics", {"rubric_met": [], **nothing})
         met = [parse_judgement(record.get(f"judgement-rubric-{number}")) for number in range(1, len(rubrics) + 1)]
         if missing := met.count(None):
             why = f"{missing} of {len(met)} criteria have no verdict"
@@ -38,7 +38,7 @@ class RubricGrader:
         verdicts = [bool(verdict) for verdict in met]
         score = rubric_score(rubrics, verdicts)
         if score is None:
-            return unscored(stamp, "no criterion has positive points", {"rubric_met": met, **nothing})
+            return ungradable_score(stamp, "no criterion has positive points", {"rubric_met": met, **nothing})
         axes = {
             tag.removeprefix(TAG) for rubric in rubrics for tag in rubric.get("tags") or () if tag.startswith(TAG)
         }
@@ -52,7 +52,7 @@ class RubricGrader:
         if named := {rubric["name"]: verdict for rubric, verdict in pairs if rubric.get("name")}:
             fields["criteria_met"] = named
         why = f"{sum(verdicts)} of {len(verdicts)} criteria are met"
-        return decided(stamp, score >= 1, fields, why, min(max(score, 0.0), 1.0))
+        return verdict_score(stamp, score >= 1, fields, why, min(max(score, 0.0), 1.0))
 
 
 def rubric_score(rubrics: Sequence[Mapping[str, object]], met: Sequence[bool]) -> float | None:

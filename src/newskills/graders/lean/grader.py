@@ -21,8 +21,8 @@ from newskills.graders.lean.program import (
     read_proof,
     read_statement,
 )
-from newskills.graders.lean.source import UNPROVED, forbidden_reason, tokens
-from newskills.graders.reading.replies import unanswered, unscored, visible
+from newskills.graders.lean.source import UNPROVED, forbidden_reason, lean_tokens
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, visible_reply
 
 AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound", "choice", "sound"})
 """Lean may print a name as short as the header's opened namespaces allow; answers declare no axioms of their own."""
@@ -81,13 +81,13 @@ class LeanProofGrader:
             statement = read_statement(str(record.get("header") or ""), str(record["formal_statement"]))
         except (KeyError, ValueError) as error:
             fields: Row = {"predicted_proof": None, "proof_status": "failed"}
-            return unscored(self._stamp, f"the record has no statement to prove: {error}", fields)
+            return ungradable_score(self._stamp, f"the record has no statement to prove: {error}", fields)
         extracted = self._extract_lean(str(record.get("generation") or ""))
         proof = None
         if extracted.code:
             proof = read_proof(extracted.code, statement, restate=self.config.restate_formal_statement)
         if proof is None:
-            return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": "no_proof"})
+            return no_answer_score(self._stamp, record, {"predicted_proof": None, "proof_status": "no_proof"})
         why = forbidden_reason(proof.text.replace(statement.text, " ", 1))
         if why:
             unproved = any(f"`{word}`" in why for word in UNPROVED)
@@ -118,7 +118,7 @@ class LeanProofGrader:
                 text = _FENCE.join(blocks[:3])
         extracted = extract_code(text, "lean")
         plain = extracted.how == "whole" and not any(
-            token.text in (":=", "by") for token in tokens(extracted.code)
+            token.text in (":=", "by") for token in lean_tokens(extracted.code)
         )
         if not extracted.code or plain:
             return ExtractedCode(code=_begun_proof(text), how="whole")
@@ -163,7 +163,7 @@ def read_verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
 def _begun_proof(text: str) -> str:
     """Return the steps with which a reply goes on in the block of code that its prompt has begun, up to where it closes
     that block; empty where the reply begins with prose."""
-    steps, fence, _ = (visible(text) or "").partition(_FENCE)
+    steps, fence, _ = (visible_reply(text) or "").partition(_FENCE)
     steps = steps.rstrip()
     first = steps.partition("\n")[0].rstrip()
     if _STEP.match(first) is None or (not fence and first.endswith((".", ":", "!", "?"))):

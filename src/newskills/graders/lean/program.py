@@ -15,7 +15,7 @@ from secrets import token_hex
 
 from msgspec import Struct
 
-from newskills.graders.lean.source import LeanToken, find_run, outside_brackets, tokens, without_comments
+from newskills.graders.lean.source import LeanToken, find_run, lean_tokens, outside_brackets, without_comments
 
 _DECLARES = ("theorem", "lemma", "def", "abbrev", "instance", "example")
 _PROVES = ("theorem", "lemma", "example")
@@ -71,7 +71,7 @@ def read_statement(header: str, formal: str) -> Statement:
     whole."""
     text = without_comments(formal)
     tail = _TAIL.search(text)
-    statement_tokens = tokens(text[: tail.start()]) if tail else []
+    statement_tokens = lean_tokens(text[: tail.start()]) if tail else []
     at = next(
         (at for at in reversed(range(len(statement_tokens) - 1)) if statement_tokens[at].text in _DECLARES[:3]), -1
     )
@@ -102,7 +102,7 @@ def read_proof(code: str, statement: Statement, *, restate: bool) -> Proof | Non
     """Return the answer's proof; None where it has none. `restate`: under the record's statement, whatever the answer
     says is proved."""
     text = _without_given_parts(_IMPORT.sub("", without_comments(code)), statement)
-    proof_tokens = tokens(text)
+    proof_tokens = lean_tokens(text)
     at = _declaration_index(proof_tokens, statement)
     if at < 0:
         return _bare_proof(text, statement)
@@ -119,7 +119,7 @@ def read_proof(code: str, statement: Statement, *, restate: bool) -> Proof | Non
 def _without_given_parts(text: str, statement: Statement) -> str:
     """Remove the header and the preamble, which come from the record."""
     for preamble in (_IMPORT.sub("", without_comments(statement.header)), statement.preamble):
-        proof_tokens, wanted = tokens(text), tokens(preamble)
+        proof_tokens, wanted = lean_tokens(text), lean_tokens(preamble)
         at = find_run(proof_tokens, wanted)
         if at >= 0:
             text = text[: proof_tokens[at].start] + text[proof_tokens[at + len(wanted) - 1].end :]
@@ -146,7 +146,7 @@ def _body_start(text: str, proof_tokens: Sequence[LeanToken], statement: Stateme
 
     That is behind the statement, where the answer repeats it word for word.
     """
-    wanted = tokens(statement.text)
+    wanted = lean_tokens(statement.text)
     if [token.text for token in proof_tokens[: len(wanted)]] == [token.text for token in wanted]:
         if len(proof_tokens) > len(wanted):
             return proof_tokens[len(wanted) - 1].end
@@ -196,7 +196,7 @@ def proof_program(statement: Statement, proof: Proof, names: Names) -> str:
 
 
 def _declared_name(text: str, statement: Statement) -> str:
-    proof_tokens = tokens(text)
+    proof_tokens = lean_tokens(text)
     at = next((at for at, token in enumerate(proof_tokens[:-1]) if token.text in _DECLARES), -1)
     if at < 0:
         return statement.name

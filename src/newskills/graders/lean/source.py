@@ -166,7 +166,7 @@ def _comment_end(text: str, at: int) -> int | None:
     return None
 
 
-def tokens(text: str) -> list[LeanToken]:
+def lean_tokens(text: str) -> list[LeanToken]:
     """Return the words with their dots, numbers, `:=`, `#word`, and single signs of a text without comments."""
     return [LeanToken(match[0], match.start(), match.end()) for match in _TOKEN.finditer(text)]
 
@@ -195,7 +195,7 @@ def forbidden_reason(text: str) -> str:
 
     The reason is what it holds that could sidestep the check.
     """
-    source_tokens = tokens(text)
+    source_tokens = lean_tokens(text)
     whys = (_why_not(source_tokens, at) for at in range(len(source_tokens)))
     first = next(filter(None, whys), "")
     return first or next(

@@ -21,7 +21,7 @@ from newskills.graders.lean.grader import (
 )
 from newskills.graders.lean.program import Names, Statement, new_names, read_statement
 from newskills.graders.lean.source import forbidden_reason, without_comments
-from newskills.graders.reading.replies import decided, unanswered
+from newskills.graders.reading.replies import no_answer_score, verdict_score
 
 HEADER = (
     "import Mathlib\nimport Aesop\n\nset_option maxHeartbeats 400000\n\nopen BigOperators Real Nat Topology Rat\n"
@@ -74,7 +74,7 @@ class LeanStatementGrader:
     async def grade(self, record: Row, kit: Kit) -> Score:
         checked = await self.check(str(record.get("generation") or ""), record, kit)
         if not checked.text:
-            return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": checked.status})
+            return no_answer_score(self._stamp, record, {"predicted_proof": None, "proof_status": checked.status})
         if checked.status == "error":
             status = f"error: {checked.why}"
         else:
@@ -82,7 +82,7 @@ class LeanStatementGrader:
         fields: Row = {"predicted_proof": checked.text, "proof_status": status}
         if checked.status == "failed":
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=checked.why, cause="grader")
-        return decided(self._stamp, checked.holds, fields, checked.why)
+        return verdict_score(self._stamp, checked.holds, fields, checked.why)
 
     def header(self, record: Row) -> str:
         return self.config.header or str(record.get("header") or "") or HEADER

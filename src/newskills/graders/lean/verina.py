@@ -18,7 +18,7 @@ from newskills.graders.code.extract import extract_code
 from newskills.graders.lean.grader import OUTPUT, first_error, not_taken
 from newskills.graders.lean.program import Proof, Statement, read_proof
 from newskills.graders.lean.source import forbidden_reason
-from newskills.graders.reading.replies import decided, unanswered
+from newskills.graders.reading.replies import no_answer_score, verdict_score
 
 _UNTRUE = "did not evaluate to"
 _PROOFS = "first | decide | simp_all | omega | grind"
@@ -140,11 +140,11 @@ class _TestedGrader:
                 fields["proof_status"] = f"error: {verdicts.why}"
             else:
                 fields["proof_status"] = verdicts.status
-            return decided(self._stamp, False, fields, verdicts.why)
+            return verdict_score(self._stamp, False, fields, verdicts.why)
         return None
 
     def _not_read(self, record: Row) -> Score:
-        return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": "no_proof"})
+        return no_answer_score(self._stamp, record, {"predicted_proof": None, "proof_status": "no_proof"})
 
 
 class VerinaCodeGrader(_TestedGrader):
@@ -184,7 +184,7 @@ class VerinaCodeGrader(_TestedGrader):
             return score
         passed = sum(verdict is True for verdict in verdicts.found)
         fields: Row = {"predicted_proof": answer.text, "proof_status": "completed", "tests_passed": passed}
-        return decided(self._stamp, passed == len(checks), fields, f"{passed} of {len(checks)} tests")
+        return verdict_score(self._stamp, passed == len(checks), fields, f"{passed} of {len(checks)} tests")
 
 
 class VerinaSpecGrader(_TestedGrader):
@@ -229,11 +229,13 @@ class VerinaSpecGrader(_TestedGrader):
             "spec_checks": verdicts.found,
         }
         if False in verdicts.found:
-            return decided(self._stamp, False, fields, f"test {verdicts.found.index(False) + 1} of {len(claims)}")
+            return verdict_score(
+                self._stamp, False, fields, f"test {verdicts.found.index(False) + 1} of {len(claims)}"
+            )
         if None in verdicts.found:
             why = f"{verdicts.found.count(None)} of {len(claims)} tests are neither decided nor proved"
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="grader")
-        return decided(self._stamp, True, fields, f"all {len(claims)} tests")
+        return verdict_score(self._stamp, True, fields, f"all {len(claims)} tests")
 
     def _read_conditions(self, record: Row, signature: Signature, code: str) -> Proof | None:
         """Return the proof with both definitions, under the heads that the task says; None where one is missing."""
@@ -279,7 +281,7 @@ def _test_claims(record: Row, values: Values) -> list[str]:
 
 
 def _refused_score(stamp: str, proof: Proof, why: str) -> Score:
-    return decided(stamp, False, {"predicted_proof": proof.text, "proof_status": "forbidden"}, why)
+    return verdict_score(stamp, False, {"predicted_proof": proof.text, "proof_status": "forbidden"}, why)
 
 
 def _read_verdicts(result: ExecutionResult, mark: str, count: int) -> LeanVerdicts:

@@ -17,7 +17,7 @@ from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
 from newskills.graders.reading import tables
 from newskills.graders.reading.overlap import edit_distance
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 if TYPE_CHECKING:
     from newskills.graders.instructions.grader import IFEvalGrader
@@ -80,14 +80,14 @@ class LiveBenchGrader:
             if "<solution>" in str(record.get("question")):
                 return f"<solution>{truth}</solution>"
             return f"***{truth}***"
-        repeated = task == "math_comp" and not truth.isdigit()
-        truth_text = truth * 5 if repeated else truth
-        return _SAID.get(task, "{}").format(truth_text)
+        if task == "math_comp" and not truth.isdigit():
+            truth *= 5
+        return _SAID.get(task, "{}").format(truth)
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         task = str(record.get("task"))
-        text = visible(str(record.get("generation") or ""))
+        text = visible_reply(str(record.get("generation") or ""))
         if task == "AMPS_Hard":
             return self._grade_mathematics(record, stamp)
         if task in _INSTRUCTIONS:
@@ -97,17 +97,18 @@ class LiveBenchGrader:
             why = "the record has no ground_truth"
             if scorer is None:
                 why = f"the task '{task}' is not known"
-            return unscored(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
-        worth = scorer(text, str(gold), record) if text else None
-        if worth is None:
-            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": 0.0})
-        predicted_answer = text[-_TAIL:] if text else None
-        fields: Row = {"predicted_answer": predicted_answer, "symbolic_correct": worth}
-        return decided(stamp, worth == 1.0, fields, f"worth {worth:.2f}", worth)
+            return ungradable_score(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
+        value = None
+        if text:
+            value = scorer(text, str(gold), record)
+        if not text or value is None:
+            return no_answer_score(stamp, record, {"predicted_answer": None, "symbolic_correct": 0.0})
+        fields: Row = {"predicted_answer": text[-_TAIL:], "symbolic_correct": value}
+        return verdict_score(stamp, value == 1.0, fields, f"worth {value:.2f}", value)
 
     def _grade_mathematics(self, record: Row, stamp: str) -> Score:
         truth = record.get("ground_truth")
-        reply = _with_formula(visible(str(record.get("generation") or "")) or "", str(truth))
+        reply = _with_formula(visible_reply(str(record.get("generation") or "")) or "", str(truth))
         score = self._math_grader.grade({**record, "generation": reply, "expected_answer": truth})
         score.grader = stamp
         return score
@@ -121,11 +122,9 @@ class LiveBenchGrader:
             score.fields = {"predicted_answer": None, "symbolic_correct": None}
             return score
         followed: Sequence[bool] = strict["follow_instruction_list"]
-        worth = (sum(followed) / len(followed) + all(followed)) / 2
-        answered = score.outcome != "no_answer"
-        score.value = worth
-        predicted_answer = "" if answered else None
-        score.fields |= {"predicted_answer": predicted_answer, "symbolic_correct": worth}
+        score.value = (sum(followed) / len(followed) + all(followed)) / 2
+        predicted_answer = None if score.outcome == "no_answer" else ""
+        score.fields |= {"predicted_answer": predicted_answer, "symbolic_correct": score.value}
         return score
 
     @cached_property

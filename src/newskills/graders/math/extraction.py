@@ -7,10 +7,10 @@ from newskills.base.errors import ConfigError
 from newskills_math.extraction.extract import ExtractedAnswer, ExtractionPolicy, PatternError
 from newskills_math.extraction.extract import extract as extract_answer
 
-__all__ = ["ExtractedAnswer", "ExtractionPolicy", "extract"]
+__all__ = ["ExtractedAnswer", "ExtractionPolicy", "extract_by_policy"]
 
 
-def extract(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
+def extract_by_policy(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
     """Return the last final answer of `text` in a form that `policy` lets count, and which form it was.
 
     Raises ConfigError for a regular expression that does not compile.

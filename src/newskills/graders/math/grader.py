@@ -7,7 +7,7 @@ from typing import Any
 
 from newskills.base.records import Cause, Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction import ExtractedAnswer, ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractedAnswer, ExtractionPolicy, extract_by_policy
 from newskills.graders.math.restated import restates_problem
 from newskills.graders.voting.values import same_answer
 from newskills_math.normalise import tidy_answer
@@ -115,7 +115,7 @@ class MathGrader:
     def _extract_answer(self, record: Row) -> ExtractedAnswer:
         if self.config.use_predicted_answer_key or "generation" not in record:
             return ExtractedAnswer(as_text(record.get("predicted_answer")), "field")
-        return extract(as_text(record["generation"]) or "", self._policy)
+        return extract_by_policy(as_text(record["generation"]) or "", self._policy)
 
     def _no_answer(self, extracted: ExtractedAnswer, record: Row) -> Score:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"

@@ -12,7 +12,7 @@ from newskills.graders.reading.languages import (
     PUNCTUATION,
     TOUCHING,
     LanguageWords,
-    languages,
+    language_words,
     named_letters,
     pattern_of_words,
     split_words,
@@ -63,7 +63,7 @@ def words_of(codes: tuple[str, ...], *fields: str) -> list[str]:
     """Return the words of these fields in these languages."""
     forms: list[str] = []
     for code in codes:
-        language: LanguageWords = languages()[code]
+        language: LanguageWords = language_words()[code]
         for field in fields:
             forms += split_words(getattr(language, field))
     return forms

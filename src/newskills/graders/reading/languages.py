@@ -76,7 +76,7 @@ class WordIndex(NamedTuple):
 
 
 @cache
-def languages() -> dict[str, LanguageWords]:
+def language_words() -> dict[str, LanguageWords]:
     """Return the words of every language, by its code."""
     raw = (files("newskills.graders.reading") / "languages.json").read_bytes()
     return msgspec.json.decode(raw, type=dict[str, LanguageWords])
@@ -86,7 +86,7 @@ def languages() -> dict[str, LanguageWords]:
 def labels_by_language() -> dict[str, tuple[str, ...]]:
     """Return every word for "answer" with the codes of the languages that have it."""
     codes: dict[str, list[str]] = defaultdict(list)
-    for code, language in languages().items():
+    for code, language in language_words().items():
         for label in split_words(language.answer):
             codes[label].append(code)
     return {label: tuple(entries) for label, entries in codes.items()}
@@ -105,8 +105,8 @@ def _conclusion_index() -> tuple[WordIndex, dict[str, tuple[str, ...]]]:
     English has sentences of its own, and what it shares with another language does not tell that one.
     """
     codes: dict[str, list[str]] = defaultdict(list)
-    english = _conclusive_words(languages()[ENGLISH])
-    for code, language in languages().items():
+    english = _conclusive_words(language_words()[ENGLISH])
+    for code, language in language_words().items():
         for word in _conclusive_words(language) - english:
             codes[word].append(code)
     return _index_words(list(codes)), {word: tuple(entries) for word, entries in codes.items()}
@@ -184,7 +184,7 @@ def named_letters(codes: tuple[str, ...]) -> dict[str, str]:
     """Return the letters A, B, … by their names in these languages."""
     entries: dict[str, str] = {}
     for code in codes:
-        for order in languages()[code].letters.split():
+        for order in language_words()[code].letters.split():
             for name, letter in zip(split_words(order), ascii_uppercase, strict=False):
                 entries |= {name: letter, name.lower(): letter}
     return entries

@@ -8,7 +8,7 @@ import string
 from collections.abc import Callable
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 from newskills.graders.reading.stems import stem_word
 
 NAMES, LABEL = "names", "label"
@@ -100,15 +100,15 @@ class LegalGrader:
                 why = "the record has no expected_answer"
             else:
                 why = f"there is no measure '{measure}'"
-            return unscored(stamp, why, {"symbolic_correct": None})
-        reply = visible(str(record.get("generation") or "")) or ""
+            return ungradable_score(stamp, why, {"symbolic_correct": None})
+        reply = visible_reply(str(record.get("generation") or "")) or ""
         fields: Row = {"symbolic_correct": False}
         if measure == NAMES:
             fields["name_counts"] = list(name_counts(reply, str(gold)))
         if not reply:
-            return unanswered(stamp, record, fields)
+            return no_answer_score(stamp, record, fields)
         try:
             correct = _SAME[measure](reply, str(gold))
         except ValueError as error:
-            return unscored(stamp, str(error), {"symbolic_correct": None})
-        return decided(stamp, correct, fields | {"symbolic_correct": correct}, f"compared as {measure}")
+            return ungradable_score(stamp, str(error), {"symbolic_correct": None})
+        return verdict_score(stamp, correct, fields | {"symbolic_correct": correct}, f"compared as {measure}")

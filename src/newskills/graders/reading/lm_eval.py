@@ -17,7 +17,7 @@ from newskills.base.lm_eval.building import HarnessTask, HarnessWishes, ScoringF
 from newskills.base.lm_eval.package import PACKAGE, at_work, require_package
 from newskills.base.lm_eval.values import pack_value
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unscored
+from newskills.graders.reading.replies import ungradable_score, verdict_score
 
 
 class TaskParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class HarnessGrader:
         responses = record.get("responses")
         if not isinstance(responses, list) or len(responses) != len(record.get("requests") or ()):
             why = "the record has no responses: it was not made by the solver lm_eval"
-            return unscored(stamp, why, nothing)
+            return ungradable_score(stamp, why, nothing)
         task, filtered = self._filter_answers(record, responses)
         values: dict[str, dict[str, Any]] = {
             name: task.process_results(record["doc"], answers) for name, answers in filtered.items()
@@ -133,7 +133,7 @@ def _decide_score(stamp: str, fields: Row, values: Row, task: Any) -> Score:
     name = next(iter(values), "")
     value = pack_value(values.get(name))
     if not isinstance(value, bool | int | float) or not 0 <= value <= 1:
-        return decided(stamp, True, fields, "measured")
+        return verdict_score(stamp, True, fields, "measured")
     fields["lm_eval_score"] = value
     best = 0 if task.higher_is_better().get(name) is False else 1
-    return decided(stamp, value == best, fields, f"{name} {value}", float(value))
+    return verdict_score(stamp, value == best, fields, f"{name} {value}", float(value))

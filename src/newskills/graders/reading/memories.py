@@ -8,7 +8,7 @@ import string
 from collections import Counter
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 from newskills.graders.reading.stems import stem_word
 
 ADVERSARIAL = "adversarial"
@@ -46,13 +46,15 @@ class MemoryGrader:
         stamp = f"{self.name}@{self.version}"
         gold = record.get("expected_answer")
         if gold is None:
-            return unscored(stamp, "the record has no expected_answer", {"f1": None, "symbolic_correct": None})
-        answer = visible(str(record.get("generation") or ""))
+            return ungradable_score(
+                stamp, "the record has no expected_answer", {"f1": None, "symbolic_correct": None}
+            )
+        answer = visible_reply(str(record.get("generation") or ""))
         if not answer:
-            return unanswered(stamp, record, {"f1": 0.0, "symbolic_correct": 0.0})
+            return no_answer_score(stamp, record, {"f1": 0.0, "symbolic_correct": 0.0})
         value = memory_score(answer, str(gold), str(record.get("question_type")))
         fields: Row = {"f1": value, "symbolic_correct": value}
-        return decided(stamp, value == 1.0, fields, f"F1 {value:.2f}", value)
+        return verdict_score(stamp, value == 1.0, fields, f"F1 {value:.2f}", value)
 
 
 def memory_score(answer: str, gold: str, kind: str) -> float:

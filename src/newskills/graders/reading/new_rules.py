@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from newskills.base.records import Row, Score
 from newskills.graders.exact import final_answer
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 from newskills_math.verdict import equal
 
 Same = Callable[[str, str], bool]
@@ -60,14 +60,14 @@ class NewRulesGrader:
         category, number = _category_and_number(record)
         if gold is None or rule is None or not number:
             nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
-            return unscored(stamp, "the record lacks id, rule_id or expected_answer", nothing)
-        answer = _bracketed_answer(visible(str(record.get("generation") or "")))
+            return ungradable_score(stamp, "the record lacks id, rule_id or expected_answer", nothing)
+        answer = _bracketed_answer(visible_reply(str(record.get("generation") or "")))
         if not answer:
-            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
+            return no_answer_score(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
         correct = comparison_of_rule(category, str(rule), str(gold))(_without_marks(answer), str(gold))
         fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
         why = "same" if correct else "another answer"
-        return decided(stamp, correct, fields, why)
+        return verdict_score(stamp, correct, fields, why)
 
 
 def _category_and_number(record: Row) -> tuple[str, str]:

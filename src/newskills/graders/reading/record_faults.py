@@ -18,7 +18,7 @@ from newskills.base.errors import GraderError
 from newskills.base.protocols import ExecutingGrader, Grader
 from newskills.base.records import Row, Score
 from newskills.graders import FunctionGrader
-from newskills.graders.reading.replies import unscored
+from newskills.graders.reading.replies import ungradable_score
 
 _OWN = "newskills."
 
@@ -57,7 +57,9 @@ def grading_function(grader: Grader) -> Callable[[Row], Score]:
 
 def fault_score(grader: Grader | ExecutingGrader, fault: str) -> Score:
     """Return the verdict on a record with a fault."""
-    return unscored(f"{grader.name}@{grader.version}", fault, {"predicted_answer": None, "symbolic_correct": None})
+    return ungradable_score(
+        f"{grader.name}@{grader.version}", fault, {"predicted_answer": None, "symbolic_correct": None}
+    )
 
 
 def check_figures(grader: Grader | ExecutingGrader, score: Score) -> None:

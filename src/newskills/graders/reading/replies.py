@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from newskills.base.reading.reply_text import after_thinking
-from newskills.base.records import Row, Score
+from newskills.base.records import Cause, Row, Score
 
 
-def visible(text: str) -> str | None:
+def visible_reply(text: str) -> str | None:
     """Return what a reply answers, stripped; None where its reasoning never ended."""
     shown = after_thinking(text)
     if shown is None:
@@ -15,23 +15,24 @@ def visible(text: str) -> str | None:
     return shown.strip()
 
 
-def unscored(grader: str, why: str, fields: Row) -> Score:
+def ungradable_score(grader: str, why: str, fields: Row) -> Score:
     """Return the score of a record that cannot be graded, whatever the model said."""
     return Score(outcome="unscored", fields=fields, grader=grader, why=why, cause="data")
 
 
-def unanswered(grader: str, record: Row, fields: Row) -> Score:
+def no_answer_score(grader: str, record: Row, fields: Row) -> Score:
     """Return the score of a reply without an answer; the cause is truncation where the reply was cut short, or the
     thinking did not end."""
-    thinking = visible(str(record.get("generation") or "")) is None
-    short = thinking or record.get("finish_reason") == "length"
-    why = "the thinking did not end" if thinking else "no answer"
-    return Score(
-        outcome="no_answer", fields=fields, grader=grader, why=why, cause="truncation" if short else "model"
-    )
+    why = "no answer"
+    cause: Cause = "model"
+    if record.get("finish_reason") == "length":
+        cause = "truncation"
+    if visible_reply(str(record.get("generation") or "")) is None:
+        why, cause = "the thinking did not end", "truncation"
+    return Score(outcome="no_answer", fields=fields, grader=grader, why=why, cause=cause)
 
 
-def decided(grader: str, correct: bool, fields: Row, why: str, value: float | None = None) -> Score:
+def verdict_score(grader: str, correct: bool, fields: Row, why: str, value: float | None = None) -> Score:
     """Return the score of a verdict on an answer; `value` where it is worth something between 0 and 1."""
     return Score(
         outcome="correct" if correct else "wrong",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import no_answer_score, ungradable_score, verdict_score, visible_reply
 
 Value = float | str
 """A number, or "yes" or "no"."""
@@ -62,10 +62,12 @@ class TableProgramGrader:
         stamp = f"{self.name}@{self.version}"
         gold, nothing = record.get("expected_answer"), dict.fromkeys(("predicted_program", "predicted_answer"))
         if gold is None:
-            return unscored(stamp, "the record has no expected_answer", {**nothing, "symbolic_correct": None})
-        steps = last_program(visible(str(record.get("generation") or "")))
+            return ungradable_score(
+                stamp, "the record has no expected_answer", {**nothing, "symbolic_correct": None}
+            )
+        steps = last_program(visible_reply(str(record.get("generation") or "")))
         if not steps:
-            return unanswered(stamp, record, {**nothing, "symbolic_correct": False})
+            return no_answer_score(stamp, record, {**nothing, "symbolic_correct": False})
         result = execute_steps(steps, record.get("table") or ())
         program = ", ".join(f"{name}({arguments})" for name, arguments in steps)
         correct = result is not None and same_result(result, str(gold))
@@ -76,7 +78,7 @@ class TableProgramGrader:
             "symbolic_correct": correct,
         }
         why = "cannot be run" if result is None else f"result {result}"
-        return decided(stamp, correct, fields, why)
+        return verdict_score(stamp, correct, fields, why)
 
 
 def last_program(text: str | None) -> list[tuple[str, str]]:

@@ -162,7 +162,7 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
             cpus=float(row.get("cpus") or 0.0),
             build_timeout=float(row.get("build_timeout") or 0.0),
             offline=bool(row.get("offline")),
-            group=None if group is None else group.located(folder),
+            group=None if group is None else group.with_folder(folder),
             allowed=allowed,
         ),
         test_timeout=float(row.get("test_timeout") or 0.0) or 600.0,

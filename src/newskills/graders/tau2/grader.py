@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import unscored
+from newskills.graders.reading.replies import ungradable_score
 from newskills.graders.tau2.airline import Airline
 from newskills.graders.tau2.mock import TaskList
 from newskills.graders.tau2.retail import Shop
@@ -68,20 +68,22 @@ class Tau2Grader:
     def grade(self, record: Row) -> Score:
         talk = record.get("conversation")
         if not isinstance(talk, list):
-            return unscored(self._stamp, "the record has no conversation", _score_fields(None, {}))
+            return ungradable_score(self._stamp, "the record has no conversation", _score_fields(None, {}))
         if record.get("ended") != ENDED:
             why = f"the conversation did not come to its end: {record.get('ended')}"
             return self._make_score(False, {}, why)
         try:
             parts = self.parts(record, talk)
         except (DataError, KeyError, TypeError, ValueError, OSError) as error:
-            return unscored(self._stamp, f"the task cannot be replayed: {error}", _score_fields(None, {}))
+            return ungradable_score(self._stamp, f"the task cannot be replayed: {error}", _score_fields(None, {}))
         if False in parts.values():
             return self._make_score(
                 False, parts, ", ".join(name for name, holds in parts.items() if holds is False)
             )
         if None in parts.values():
-            score = unscored(self._stamp, "the assertions in words have no verdict", _score_fields(None, parts))
+            score = ungradable_score(
+                self._stamp, "the assertions in words have no verdict", _score_fields(None, parts)
+            )
             score.cause = "judge"
             return score
         return self._make_score(True, parts, "all parts hold")

@@ -15,7 +15,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError, guard
 from newskills.base.records import Failure, Row, Score
-from newskills.graders.reading.replies import unscored, visible
+from newskills.graders.reading.replies import ungradable_score, visible_reply
 
 VERSION = "v1.2.2"
 """Of the suites, the latest."""
@@ -66,8 +66,9 @@ class AgentDojoSession:
         try:
             self._suite = task_suites()[row["suite"]]
             self._user = self._suite.get_user_task_by_id(row["user_task"])
-            attack = row.get("injection_task")
-            self._attack = self._suite.get_injection_task_by_id(attack) if attack else None
+            self._attack = None
+            if attack := row.get("injection_task"):
+                self._attack = self._suite.get_injection_task_by_id(attack)
         except KeyError as error:
             raise DataError(f"AgentDojo {VERSION} has no task or suite {error}.") from error
         environment = self._suite.load_and_inject_default_environment(texts)
@@ -155,14 +156,14 @@ class AgentDojoGrader:
         calls: Sequence[Row] | None = record.get("calls")
         empty: Row = {"utility": None, "attack_success": None}
         if not isinstance(calls, list):
-            return unscored(stamp, "the record has no calls: it needs ++solver=agentdojo", empty)
+            return ungradable_score(stamp, "the record has no calls: it needs ++solver=agentdojo", empty)
         try:
             session = AgentDojoSession(record, record.get("injections") or {})
         except DataError as error:
-            return unscored(stamp, str(error), empty)
+            return ungradable_score(stamp, str(error), empty)
         for call in calls:
             session.call(call["name"], call["arguments"])
-        done, attacked = session.verdicts(visible(str(record.get("generation") or "")) or "")
+        done, attacked = session.verdicts(visible_reply(str(record.get("generation") or "")) or "")
         return Score(
             outcome="correct" if done else "wrong",
             fields={"utility": done, "attack_success": attacked},

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import decided
+from newskills.graders.reading.replies import verdict_score
 from newskills.graders.tool_calls.calls import answered_calls
 from newskills.graders.tool_calls.wanted import wanted_calls
 
@@ -129,7 +129,9 @@ class ApiBankGrader:
         calls, readable = answered_calls(record)
         if not readable or len(calls) != 1:
             silent = readable and not calls and not str(record.get("generation") or "").strip()
-            why = "a call cannot be read" if not readable else f"{len(calls)} calls in place of 1"
+            why = f"{len(calls)} calls in place of 1"
+            if not readable:
+                why = "a call cannot be read"
             cut = record.get("finish_reason") == "length"
             return Score(
                 outcome="no_answer" if silent or (cut and not calls) else "wrong",
@@ -140,7 +142,7 @@ class ApiBankGrader:
             )
         ((name, wanted),) = record["ground_truth"][0].items()
         why = _call_problem(calls[0].name, calls[0].arguments, name, wanted)
-        return decided(stamp, not why, {"is_correct": not why}, why or "as wanted")
+        return verdict_score(stamp, not why, {"is_correct": not why}, why or "as wanted")
 
 
 def _call_problem(name: str, arguments: Mapping[str, Any], wanted_name: str, wanted: Mapping[str, Any]) -> str:

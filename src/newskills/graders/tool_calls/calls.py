@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.graders.reading.replies import visible
+from newskills.graders.reading.replies import visible_reply
 
 LONGEST = 50_000
 """Characters of a text that may be read as calls."""
@@ -43,7 +43,7 @@ def answered_calls(record: Row) -> tuple[list[ParsedCall], bool]:
     reported = record.get("tool_calls")
     if isinstance(reported, list) and reported:
         return read_calls(reported)
-    text = visible(str(record.get("generation") or "")) or ""
+    text = visible_reply(str(record.get("generation") or "")) or ""
     if tagged := _TAG.findall(text):
         return read_calls([_read_json(part) for part in tagged])
     written = written_calls(text)
@@ -54,8 +54,9 @@ def read_calls(items: list[Any]) -> tuple[list[ParsedCall], bool]:
     """Return the calls of `{"name", "arguments"}`, and whether all could be read; arguments may be JSON text."""
     calls: list[ParsedCall] = []
     for item in items:
-        name = item.get("name") if isinstance(item, dict) else None
-        arguments = item.get("arguments", {}) if isinstance(item, dict) else None
+        if not isinstance(item, dict):
+            return calls, False
+        name, arguments = item.get("name"), item.get("arguments", {})
         if isinstance(arguments, str):
             arguments = _read_json(arguments) if arguments.strip() else {}
         if not isinstance(name, str) or not isinstance(arguments, dict):
@@ -69,9 +70,10 @@ def written_calls(text: str) -> list[ParsedCall] | None:
     text = _FENCE.sub("", text.strip()).strip().strip("`")
     if not text or len(text) > LONGEST or "(" not in text:
         return None
+    if not text.startswith("["):
+        text = f"[{text}]"
     try:
-        list_text = text if text.startswith("[") else f"[{text}]"
-        tree = ast.parse(list_text, mode="eval").body
+        tree = ast.parse(text, mode="eval").body
         if isinstance(tree, ast.List):
             return list(_read_calls(tree))
         return None

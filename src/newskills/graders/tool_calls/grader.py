@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.base.records import Cause, Outcome, Row, Score
-from newskills.graders.reading.replies import visible
+from newskills.graders.reading.replies import visible_reply
 from newskills.graders.tool_calls.calls import answered_calls
 from newskills.graders.tool_calls.conversation import conversation_problem
 from newskills.graders.tool_calls.match import calls_difference
@@ -99,9 +99,10 @@ class ToolCallGrader:
         """
         if not problem:
             return self._make_score("correct", "as wanted", None)
+        cause: Cause = "truncation" if _is_cut_short(record) else "model"
         if nothing and (_is_cut_short(record) or not str(record.get("generation") or "").strip()):
-            return self._make_score("no_answer", problem, "truncation" if _is_cut_short(record) else "model")
-        return self._make_score("wrong", problem[:_SHOWN], "truncation" if _is_cut_short(record) else "model")
+            return self._make_score("no_answer", problem, cause)
+        return self._make_score("wrong", problem[:_SHOWN], cause)
 
     def _make_score(self, outcome: Outcome, why: str, cause: Cause | None) -> Score:
         is_correct = None if outcome == "unscored" else outcome == "correct"
@@ -114,7 +115,7 @@ def _is_cut_short(record: Row) -> bool:
 
 
 def _missing_answer(record: Row) -> str:
-    text = _plain_text(visible(_last_message(record)) or "")
+    text = _plain_text(visible_reply(_last_message(record)) or "")
     stands = any(re.search(rf"\b{re.escape(_plain_text(answer))}\b", text) for answer in record["ground_truth"])
     if stands:
         return ""

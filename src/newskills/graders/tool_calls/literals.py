@@ -77,8 +77,7 @@ def value_of(text: str, kind: str, item: str | None, language: str) -> Any:
 
 def _read_number(text: str, kind: str, language: str) -> Any:
     pattern, make = _NUMBERS[language][kind]
-    match = pattern.fullmatch(text) if len(text) <= _DIGITS else None
-    if match:
+    if len(text) <= _DIGITS and (match := pattern.fullmatch(text)):
         return make(match[match.lastindex or 0])
     return text
 
@@ -125,7 +124,9 @@ def _read_map(text: str, language: str) -> Any:
             return text
         pairs = [_split_outside_brackets(part) for part in _call_arguments(text, _PUT)]
         return {_without_quotes(pair[0]): _read_any(pair[1], language) for pair in pairs if len(pair) == 2}
-    inner = _inside_bracket(text, 0) if text.startswith("{") else None
+    inner = None
+    if text.startswith("{"):
+        inner = _inside_bracket(text, 0)
     if inner is None:
         return text
     pairs = [_split_outside_brackets(part, ":") for part in _split_outside_brackets(inner)]

@@ -53,6 +53,13 @@ def _is_optional(accepted: Any) -> bool:
     return isinstance(accepted, list) and "" in accepted
 
 
+def _quoted_source(value: Any, spec: Row, language: str) -> str:
+    """Return a value as a literal of the language; texts in quotes."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    return _literal_source(value, spec, language)
+
+
 def _literal_source(value: Any, spec: Row, language: str) -> str:
     """Return a value as a literal of the language; texts and things of any type stand for themselves."""
     kind = spec["type"]
@@ -64,18 +71,13 @@ def _literal_source(value: Any, spec: Row, language: str) -> str:
         return str(value).lower() + suffix.get(kind, "")
     if isinstance(value, list):
         item = {"type": spec.get("items", {}).get("type", "any")}
-        inner = ", ".join(
-            f'"{part}"' if isinstance(part, str) else _literal_source(part, item, language) for part in value
-        )
+        inner = ", ".join(_quoted_source(part, item, language) for part in value)
         if language == "javascript":
             return f"[{inner}]"
         if kind == "Array":
             return f"new X[]{{{inner}}}"
         return f"new ArrayList<>(Arrays.asList({inner}))"
-    pairs = [
-        (key, f'"{item}"' if isinstance(item, str) else _literal_source(item, {"type": "any"}, language))
-        for key, item in value.items()
-    ]
+    pairs = [(key, _quoted_source(item, {"type": "any"}, language)) for key, item in value.items()]
     if language == "javascript":
         return "{" + ", ".join(f'"{key}": {item}' for key, item in pairs) + "}"
     return "new HashMap<>() {{ " + " ".join(f'put("{key}", {item});' for key, item in pairs) + " }}"

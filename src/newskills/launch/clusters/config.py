@@ -101,7 +101,7 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def properties(self) -> ExecutorProperties:
-        """Of its executor. Raises UnknownNameError, ConfigError for a plug-in that cannot be loaded."""
+        """Return what its executor can do. Raises UnknownNameError, ConfigError for a plug-in that cannot be loaded."""
         return EXECUTORS.properties(self.executor)
 
     def mounts_of(self, command: Command) -> Sequence[str]:

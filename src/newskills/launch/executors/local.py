@@ -16,8 +16,8 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Job
-from newskills.environments.engines import JOB_ENGINES, installed
-from newskills.environments.engines.docker import volume
+from newskills.environments.engines import JOB_ENGINES, installed_engines
+from newskills.environments.engines.docker import mount_option
 from newskills.environments.engines.job_engine import FOLDER, JOB, ContainerEngine, folder_label
 from newskills.launch.clusters.config import ClusterConfig, environment_setting, image_of
 from newskills.launch.clusters.mounts import CODE, Mount, is_inside, parse_mounts
@@ -43,7 +43,7 @@ class Containers(Processes):
 
     @cached_property
     def engine(self) -> ContainerEngine:
-        """Where none is installed, what scripts would say."""
+        """Return the engine; where none is installed, the one that scripts would name."""
         return find_engine(self.cluster, self._site.environ) or _make_engine(
             self.cluster.engine or JOB_ENGINES[0], self._site.environ
         )
@@ -164,7 +164,7 @@ class Containers(Processes):
         if find_engine(self.cluster, self._site.environ) is None:
             raise _no_engine(self.cluster)
         self.engine.check()
-        for container, folder in self.engine.labelled(JOB, FOLDER).items():
+        for container, folder in self.engine.label_values(JOB, FOLDER).items():
             if _is_dead(Path(folder)):
                 self.engine.remove(container)
         self._works = True
@@ -176,15 +176,15 @@ class Containers(Processes):
 
     def _volumes(self, command: Command, folder: JobFolder) -> list[str]:
         mounts = self._mounts(command, {command.name: ""})
-        volumes = [volume(mount.src, mount.dst, read_only=mount.mode == "ro") for mount in mounts]
-        volumes.append(volume(folder.path, folder.path))
+        volumes = [mount_option(mount.src, mount.dst, read_only=mount.mode == "ro") for mount in mounts]
+        volumes.append(mount_option(folder.path, folder.path))
         if not is_inside(folder.logs, folder.path):
-            volumes.append(volume(folder.logs, folder.logs))
+            volumes.append(mount_option(folder.logs, folder.logs))
         if folder.code:
             # Other jobs run the same package.
-            volumes.append(volume(folder.code, CODE, read_only=True))
+            volumes.append(mount_option(folder.code, CODE, read_only=True))
         locks = f"{PORT_LOCKS}{os.getuid()}", f"{PORT_LOCKS}{self.engine.uid}"
-        return [*volumes, volume(*locks)]
+        return [*volumes, mount_option(*locks)]
 
     def _clean_up(self, folder: JobFolder) -> str:
         engine = self.engine
@@ -212,7 +212,7 @@ class Containers(Processes):
 def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> ContainerEngine | None:
     """Return the engine that the config names, or the first one that is here and answers; None: there is none."""
     names = [cluster.engine] if cluster.engine else JOB_ENGINES
-    here = [_make_engine(name, environ) for name in installed(names, environ)]
+    here = [_make_engine(name, environ) for name in installed_engines(names, environ)]
     if len(here) < 2:
         if here:
             return here[0]

@@ -209,7 +209,7 @@ class Slurm(SlurmPlace):
                 raise slurm_error("scancel", ran, self._shell)
 
     def _active_states(self, handles: Sequence[str]) -> dict[str, str]:
-        """Handle → state, of those that have not ended. Raises ConfigError for one that nobody knows."""
+        """Return handle → state of those that have not ended. Raises ConfigError for one that nobody knows."""
         if not handles:
             return {}
         states = self.state(handles)

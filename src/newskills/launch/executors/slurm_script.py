@@ -211,11 +211,11 @@ class SlurmPlace:
 
     def _container(self, command: Command, image: str, folder: JobFolder, *, first: Sequence[str]) -> list[str]:
         mounts = [*map(str, parse_mounts(self.cluster.mounts_of(command)))]
-        mounts.append(pyxis.mount(folder.path, folder.path))
+        mounts.append(pyxis.format_mount(folder.path, folder.path))
         if not PurePosixPath(folder.logs).is_relative_to(folder.path):
-            mounts.append(pyxis.mount(folder.logs, folder.logs))
+            mounts.append(pyxis.format_mount(folder.logs, folder.logs))
         if folder.code:
-            mounts.append(pyxis.mount(folder.code, CODE))
+            mounts.append(pyxis.format_mount(folder.code, CODE))
         names = {*self.variables.secrets, *command.script.secrets, "SLURM_MASTER_NODE", *first}
         return pyxis.srun_options(image, mounts=mounts, workdir=self.workdir(command, folder), variables=names)
 

@@ -316,7 +316,7 @@ class RemoteMachine:
 
     @property
     def _rsync_host(self) -> str:
-        """The host as rsync wants it."""
+        """Return the host as rsync wants it."""
         host = self._tunnel.host
         if ":" in host:
             return f"[{host}]"

@@ -56,7 +56,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
     @property
     def interface(self) -> str:
-        """What servers bind so that the other commands of the job reach them, and nobody else without need."""
+        """Return what servers bind so that the other commands of the job reach them, and nobody else without need."""
         if self.cluster.properties.this_machine:
             return LOOPBACK
         return ANY_INTERFACE
@@ -106,7 +106,7 @@ class JobScript(ABC):
 
     @property
     def listens(self) -> bool:
-        """Whether others can connect to it."""
+        """Return whether others can connect to it."""
         return getattr(self, "port", None) is not None
 
     @property
@@ -212,7 +212,7 @@ class ServerScript(JobScript):
 
     @property
     def name(self) -> str:
-        """What clients send as the model's name."""
+        """Return what clients send as the model's name."""
         return self._spec().name
 
     @property

@@ -71,7 +71,7 @@ class Evaluation(EvaluationOutcome, kw_only=True):
 
         Raises UnknownNameError for a benchmark that was not evaluated, DataError where its files are gone.
         """
-        from newskills.view.samples import SampleFilter, select
+        from newskills.view.samples import SampleFilter, iter_samples
 
         if benchmark is None:
             names = tuple(report.benchmark for report in self.reports)
@@ -79,7 +79,7 @@ class Evaluation(EvaluationOutcome, kw_only=True):
             names = (benchmark,)
         selection = SampleFilter(benchmarks=names, outcome=outcome, cause=cause, seed=seed, search=search)
         notes: list[str] = []
-        samples = list(islice(select(self.output_dir, selection, notes), number))
+        samples = list(islice(iter_samples(self.output_dir, selection, notes), number))
         for note in notes:
             print_note(note)
         return samples

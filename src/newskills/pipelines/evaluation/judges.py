@@ -244,8 +244,8 @@ def _pipeline_kwargs(options: JudgeOptions) -> dict[str, Any]:
     for name in names:
         if name not in PIPELINE:
             raise UnknownNameError("key of --judge_pipeline_kwargs", name, (*PIPELINE, KIND))
-    given = {name: kwargs[name] for name in names}
-    built = build(WorkOptions, given, command="eval --judge_pipeline_kwargs")
+    judge_options = {name: kwargs[name] for name in names}
+    built = build(WorkOptions, judge_options, command="eval --judge_pipeline_kwargs")
     return kwargs | {name: getattr(built, name) for name in names}
 
 

@@ -14,7 +14,7 @@ from newskills.benchmarks.files.format import AnswerAs, Kind
 from newskills.benchmarks.files.names import SETTINGS, is_table
 from newskills.benchmarks.files.words import TableWords
 from newskills.benchmarks.interactive.environments import split_samples
-from newskills.config.values import Text, parse_value, unquote
+from newskills.config.values import Text, parse_value, strip_quotes
 from newskills.pipelines.notices import print_note
 
 
@@ -31,9 +31,9 @@ def table_words(overrides: Mapping[str, Text], benchmarks: str) -> TableWords | 
         )
     columns = columns_from(parse_value(words["columns"]), "++columns") if "columns" in words else {}
     for key, choices in (("kind", get_args(Kind)), ("answer_as", get_args(AnswerAs))):
-        if key in words and unquote(words[key]) not in choices:
+        if key in words and strip_quotes(words[key]) not in choices:
             raise ConfigError(f"++{key}: '{words[key]}' is not one of the choices{suggest(words[key], choices)}")
-    chosen = {key: unquote(words[key]) for key in words if key != "columns"}
+    chosen = {key: strip_quotes(words[key]) for key in words if key != "columns"}
     return TableWords(columns=columns, **chosen)  # type: ignore[arg-type]
 
 

@@ -19,7 +19,7 @@ from newskills.base.terminal import counted
 from newskills.config.command_line import Parsed
 from newskills.config.settings import read_config
 from newskills.config.values import parse_value
-from newskills.graders import executes, make_grader
+from newskills.graders import is_executing, make_grader
 from newskills.launch.registry import EXECUTORS
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.grading.options import GradeOptions
@@ -206,7 +206,7 @@ def _dry_run_steps(options: GradeOptions, settings: _Settings) -> Iterator[Step]
     """Yield the steps of a dry run. Raises NewskillsError for what is not there."""
     config, sandbox, end = settings.grader, settings.sandbox_keys, settings.end
     grader = make_grader(options.grader, config)
-    yield "grader", f"{grader.name}@{grader.version}", "runs code in the sandbox" if executes(grader) else ""
+    yield "grader", f"{grader.name}@{grader.version}", "runs code in the sandbox" if is_executing(grader) else ""
     for key, value in (*config.items(), *((f"{SANDBOX}{key}", value) for key, value in sandbox.items())):
         yield "setting", f"++{key}", value
     if end:

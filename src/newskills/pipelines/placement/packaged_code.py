@@ -44,7 +44,7 @@ class PackagedCode:
 
     @cached_property
     def _found_content(self) -> tuple[Package, frozenset[str] | None]:
-        """With the names of its files; None: the folder itself tells."""
+        """Return what is packaged, and the names of its files; None: the folder itself tells."""
         cluster = self._cluster
         if self._reused is not None and not in_place(cluster):
             return ExperimentRecords(os.environ).find(self._reused).package, None

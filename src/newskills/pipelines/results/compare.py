@@ -56,7 +56,7 @@ def run(parsed: Parsed[CompareCommandOptions]) -> int:
         page = as_html("Comparison", shown.comparison_blocks(comparison, max(options.flips, 100)))
         with atomic_write(Path(options.html)) as file:
             file.write(page.encode())
-    gate.check(conditions, comparison)
+    gate.check_conditions(conditions, comparison)
     return 0
 
 
@@ -66,14 +66,14 @@ def compare_runs(parsed: Parsed[CompareCommandOptions]) -> Comparison:
 
     conditions = [gate.parse_condition(text) for text in parsed.options.fail_if]
     comparison = _compute_comparison(parsed.options)
-    gate.check(conditions, comparison)
+    gate.check_conditions(conditions, comparison)
     return comparison
 
 
 def _compute_comparison(options: CompareCommandOptions) -> Comparison:
-    from newskills.view.comparison import CompareOptions, compare
+    from newskills.view.comparison import CompareOptions, compare_run_folders
     from newskills.view.comparison.ingredients import must_agree
 
     wanted = split_names(options.benchmarks)
     how = CompareOptions(benchmarks=wanted, allow=must_agree(options.allow or ""), margin=options.margin)
-    return compare([Path(name) for name in options.runs], how)
+    return compare_run_folders([Path(name) for name in options.runs], how)

@@ -30,7 +30,7 @@ from newskills.pipelines.results.reader_models import (
 from newskills.pipelines.results.scan_options import DiagnoseOptions, ReaderOptions
 from newskills.run.reporting.results import SCANS_FOLDER
 from newskills.view.diagnosis.claims import PROMPT, claim_rows, with_claims
-from newskills.view.diagnosis.diagnose import GroupChange, RunDiagnosis, diagnose, group_changes
+from newskills.view.diagnosis.diagnose import GroupChange, RunDiagnosis, diagnose_run, group_changes
 from newskills.view.diagnosis.groups import FailureGroup
 from newskills.view.diagnosis.shown import as_text, diagnosis_blocks
 from newskills.view.documents.document import as_html, as_markdown
@@ -116,12 +116,12 @@ def _diagnose_folders(parsed: Parsed[DiagnoseOptions]) -> tuple[FailureReport, A
     folders, wanted, files = _plan_diagnosis(options, parsed.overrides)
     asking = AskedModels(models=())
     kept: dict[tuple[str, FailureGroup], list[SampleRow]] = {}
-    first = diagnose(folders[0], wanted, kept)
+    first = diagnose_run(folders[0], wanted, kept)
     if options.model and kept:
         first, asking = _ask_claims(options, parsed.overrides, folders[0], first, kept)
     other, changes = None, list[GroupChange]()
     if len(folders) > 1:
-        other = diagnose(folders[1], wanted)
+        other = diagnose_run(folders[1], wanted)
         changes += group_changes(first, other)
     made = FailureReport(
         run=first,

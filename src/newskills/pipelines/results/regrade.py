@@ -63,9 +63,9 @@ def regrade_results(parsed: Parsed[RegradeCommandOptions]) -> list[Regraded]:
 
 
 def _regrade_folder(parsed: Parsed[RegradeCommandOptions], notes: list[str]) -> list[Regraded]:
-    from newskills.view.comparison.regrade import regrade
+    from newskills.view.comparison.regrade import regrade_run
 
-    return regrade(Path(parsed.options.results_dir), _regrade_options(parsed), notes)
+    return regrade_run(Path(parsed.options.results_dir), _regrade_options(parsed), notes)
 
 
 def _regrade_options(parsed: Parsed[RegradeCommandOptions]) -> RegradeOptions:

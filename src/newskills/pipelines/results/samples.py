@@ -62,7 +62,7 @@ def select_samples(parsed: Parsed[SamplesOptions]) -> list[SelectedSample]:
 
 
 def _select_at_most(options: SamplesOptions, notes: list[str], most: int) -> list[SelectedSample]:
-    from newskills.view.samples import SampleFilter, select
+    from newskills.view.samples import SampleFilter, iter_samples
 
     selection = SampleFilter(
         benchmarks=split_names(options.benchmarks),
@@ -74,7 +74,7 @@ def _select_at_most(options: SamplesOptions, notes: list[str], most: int) -> lis
         search=options.search,
         where=options.where,
     )
-    return list(islice(select(Path(options.results_dir), selection, notes), most))
+    return list(islice(iter_samples(Path(options.results_dir), selection, notes), most))
 
 
 def _show_paged(text: str) -> None:

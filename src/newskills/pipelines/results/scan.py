@@ -47,7 +47,7 @@ from newskills.view.scans.question import (
     read_reply,
     request_rows,
 )
-from newskills.view.scans.reading import SampleRow, chosen_benchmarks, sample_rows
+from newskills.view.scans.reading import SampleRow, chosen_below, sample_rows
 from newskills.view.scans.scanning import (
     LabelFiles,
     ScanResult,
@@ -106,6 +106,7 @@ class ScanPlan(NamedTuple):
     questions: list[TranscriptQuestion]
     models: list[str]
     labelled: list[LabelledSample]
+    notes: list[str]
 
 
 def _plan_scan(parsed: Parsed[ScanOptions]) -> ScanPlan:
@@ -119,15 +120,17 @@ def _plan_scan(parsed: Parsed[ScanOptions]) -> ScanPlan:
     for spec in rules:
         scanner_name(spec)
         SCANNERS.get(spec)
+    notes: list[str] = []
     labelled: list[LabelledSample] = []
     if options.labels:
         labelled = read_labelled(Path(options.labels))
     return ScanPlan(
-        items=chosen_benchmarks(Path(options.results_dir), wanted),
+        items=chosen_below(Path(options.results_dir), wanted, notes),
         rules=rules,
         questions=questions,
         models=model_names(options) if questions else [],
         labelled=labelled,
+        notes=notes,
     )
 
 
@@ -148,8 +151,7 @@ def _show_dry_run(plan: ScanPlan) -> None:
 
 def _run_scan(parsed: Parsed[ScanOptions]) -> tuple[Scan, AskedModels]:
     options, plan = parsed.options, _plan_scan(parsed)
-    items, labelled = plan.items, plan.labelled
-    notes: list[str] = []
+    items, labelled, notes = plan.items, plan.labelled, plan.notes
     results = scan_by_rules(items, plan.rules, options.time_limit, notes)
     asking = AskedModels(models=())
     for question in plan.questions:

@@ -78,9 +78,9 @@ def start_or_export_viewer(parsed: Parsed[ViewCommandOptions]) -> RunningService
         show_dry_run(_dry_run_steps(folders, options))
         return None
     if options.export is not None:
-        from newskills.view.export import export
+        from newskills.view.export import export_viewer
 
-        written = export(folders, Path(options.export).expanduser(), options.export_samples)
+        written = export_viewer(folders, Path(options.export).expanduser(), options.export_samples)
         sys.stdout.write(f"{written.page}: {written.samples:,} samples, {written.size / 1e6:.1f} MB\n")
         for note in written.notes:
             sys.stderr.write(f"note: {note}\n")

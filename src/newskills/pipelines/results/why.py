@@ -37,7 +37,7 @@ def run(parsed: Parsed[WhyOptions]) -> int:
 
 def explain_difference(parsed: Parsed[WhyOptions]) -> list[Explanation]:
     """Return, for Python, one explanation for each benchmark that both runs have."""
-    from newskills.view.comparison.why import explain
+    from newskills.view.comparison.why import explain_run_difference
 
     options = parsed.options
-    return explain(Path(options.before), Path(options.after), split_names(options.benchmarks))
+    return explain_run_difference(Path(options.before), Path(options.after), split_names(options.benchmarks))

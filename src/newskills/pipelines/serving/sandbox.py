@@ -21,7 +21,7 @@ from newskills.pipelines.options import DryRun, doc
 from newskills.pipelines.serving.ended import RunningService
 from newskills.pipelines.serving.token import Open, TokenFile, check_reach, describe_access, token_of
 from newskills.sandbox.config import SandboxConfig
-from newskills.sandbox.make import port_of, settled
+from newskills.sandbox.make import port_of, with_environ_settings
 from newskills_sandbox.variables import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -140,13 +140,13 @@ def serve_or_examine_sandbox(parsed: Parsed[SandboxOptions]) -> SandboxService |
         diagnosis = _diagnose_isolation(config)
         return SandboxService("", diagnosis.level, diagnosis.missing, ExitStack())
     from newskills.run.grade import LoopThread
-    from newskills.sandbox.serving import served
+    from newskills.sandbox.serving import serve_sandbox
 
     if (place := _listening_place(parsed, resolved)) is None:
         return None
     with ExitStack() as stack:
         loop = stack.enter_context(LoopThread())
-        serving = served(config, *place)
+        serving = serve_sandbox(config, *place)
         running = loop.run(serving.__aenter__())
         stack.callback(lambda: loop.run(serving.__aexit__(None, None, None)))
         return SandboxService(running.url, running.isolation_level, running.missing, stack.pop_all())
@@ -183,7 +183,7 @@ def _settled_config(config: SandboxConfig) -> SandboxConfig:
         raise ConfigError(
             "++sandbox.host and ++sandbox.port are for a running server.", hint="Give --host and --port here."
         )
-    return settled(config, os.environ)
+    return with_environ_settings(config, os.environ)
 
 
 def _diagnose_isolation(config: SandboxConfig) -> Diagnosis:

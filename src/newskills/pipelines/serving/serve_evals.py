@@ -144,7 +144,7 @@ class EvalPlanner:
 
     @property
     def settings(self) -> str:
-        """What may change an answer or a verdict."""
+        """Return what may change an answer or a verdict, as one line."""
         words = [self._options.openai_model_name, *self._judge, *self._more]
         return shlex.join([*words, self._options.data_dir or "", self._options.cluster or ""])
 

@@ -13,11 +13,11 @@ from newskills.agents.definition import (
     AgentDefinition,
     agents_folder,
     find_definition,
-    library,
+    library_files,
     read_definition,
 )
 from newskills.agents.installing import find_installed, install_agent, place_of
-from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.tables import print_table
 from newskills.base.terminal import print_now
 from newskills.config.command_line import Parsed
@@ -66,7 +66,7 @@ def run(parsed: Parsed[AgentsOptions]) -> int:
 
 def list_or_install_agents(parsed: Parsed[AgentsOptions]) -> list[ListedAgent] | None:
     """Return the agents that there are, or those that were installed; None for a dry run. Raises ConfigError,
-    UnknownNameError, LockedError."""
+    DataError, UnknownNameError, LockedError."""
     options = parsed.options
     folder = Path(options.folder).expanduser().resolve() if options.folder else agents_folder()
     if options.action == "list":
@@ -75,23 +75,36 @@ def list_or_install_agents(parsed: Parsed[AgentsOptions]) -> list[ListedAgent] |
             agents += _python_agents()
         return agents
     if not options.names:
-        raise ConfigError("Which agents?", hint=f"ns agents install {next(iter(library()))}, or `all`")
+        raise ConfigError("Which agents?", hint=f"ns agents install {next(iter(library_files()))}, or `all`")
     definitions = _read_definitions(options.names)
     if options.dry_run:
-        show_dry_run(
-            [
-                ("installs", f"{definition.shown} {definition.install.version}", str(place_of(definition, folder)))
-                for definition in definitions
-            ]
-        )
+        rows = []
+        for definition in definitions:
+            program = f"{definition.display_name} {definition.install.version}"
+            rows.append(("installs", program, str(place_of(definition, folder))))
+        show_dry_run(rows)
         return None
     mirror = Path(options.mirror).expanduser().resolve() if options.mirror else None
+    _install_all(definitions, folder, mirror, options.offline)
+    return [_listed_agent(definition, folder) for definition in definitions]
+
+
+def _install_all(definitions: list[AgentDefinition], folder: Path, mirror: Path | None, offline: bool) -> None:
+    """Install those that can be. Raises what stood in the way of the others at the end, and LockedError."""
+    failures: list[ConfigError | DataError] = []
     for definition in definitions:
-        installed = install_agent(definition, folder, mirror=mirror, offline=options.offline, say=print_now)
+        try:
+            installed = install_agent(definition, folder, mirror=mirror, offline=offline, say=print_now)
+        except (ConfigError, DataError) as error:
+            failures.append(error)
+            continue
         print_now(
             f"{definition.name} {installed.version} is in {place_of(definition, folder)} ({installed.mb:,} MB)."
         )
-    return [_listed_agent(definition, folder) for definition in definitions]
+    if len(failures) > 1:
+        raise ConfigError(" ".join(str(failure) for failure in failures))
+    if failures:
+        raise failures[0]
 
 
 def _agent_state(agent: ListedAgent) -> str:
@@ -121,12 +134,12 @@ def _python_agents() -> list[ListedAgent]:
 def _read_definitions(names: list[str]) -> list[AgentDefinition]:
     """Return the data files that are named. Raises ConfigError, UnknownNameError."""
     if names == [ALL]:
-        return [read_definition(path) for path in library().values()]
+        return [read_definition(path) for path in library_files().values()]
     definitions = []
     for name in names:
         definition = find_definition(name)
         if definition is None:
-            raise UnknownNameError("agent", name, list(library()))
+            raise UnknownNameError("agent", name, list(library_files()))
         definitions.append(definition)
     return definitions
 
@@ -134,10 +147,10 @@ def _read_definitions(names: list[str]) -> list[AgentDefinition]:
 def agent_table() -> str:
     """Return the table of agents for the docs: each with its protocol and the version that is tested."""
     lines = ["| agent | protocol | tested version | package |", "|---|---|---|---|"]
-    for path in library().values():
+    for path in library_files().values():
         definition = read_definition(path)
         source = "npm" if definition.install.npm else "PyPI"
-        link = f"[{definition.shown}]({definition.site})"
+        link = f"[{definition.display_name}]({definition.site})"
         lines.append(
             f"| `{definition.name}` ({link}) | {definition.protocol} | {definition.install.version} | "
             f"{source}: `{definition.package}` |"

@@ -68,7 +68,7 @@ class Interview:
 
     @property
     def where_to_look(self) -> str:
-        """What else to type where `ns` would not look into the folder by itself."""
+        """Return what else to type where `ns` would not look into the folder by itself."""
         searched = [folder.absolute() for folder in config_folders(None, self.environ)]
         if self.folder.absolute() in searched:
             return ""

@@ -44,8 +44,8 @@ def _recorded_sizes(units: Sequence[Unit], texts: Sequence[str | None]) -> Mappi
     for unit, text in zip(units, texts, strict=True):
         parts.setdefault(unit.merged, []).append(_recorded_size(text))
         chunks[unit.merged] = unit.config.num_chunks or 1
-    known = {path: sum(sizes) for path, sizes in parts.items() if len(sizes) == chunks[path] and all(sizes)}
-    return dict.fromkeys(parts, 0) | known
+    known_sizes = {path: sum(sizes) for path, sizes in parts.items() if len(sizes) == chunks[path] and all(sizes)}
+    return dict.fromkeys(parts, 0) | known_sizes
 
 
 def _recorded_size(text: str | None) -> int:

@@ -127,17 +127,17 @@ class _Improving:
 
     @property
     def _kept_model(self) -> str:
-        """The name of the model that the next round begins from."""
+        """Return the name of the model that the next round begins from."""
         return next((record.name for record in reversed(self._rounds) if record.kept), BASE)
 
     @property
     def _test_level(self) -> float:
-        """Of the next test: a round without a test has spent nothing."""
+        """Return the level of the next test: a round without a test has spent nothing."""
         return spent_level(1 + sum(record.test is not None for record in self._rounds), self._spec.keys.alpha)
 
     @property
     def _mixture(self) -> RoundMixture:
-        """Of the next round. A stage says itself where its examples come from."""
+        """Return the mixture of the next round. A stage says itself where its examples come from."""
         if len(self._rounds) < len(self._spec.stages):
             return RoundMixture(name=f"stage {self._spec.stage(len(self._rounds) + 1).name}")
         return MIXTURES[sum(not record.kept for record in self._rounds if not record.stage) % len(MIXTURES)]

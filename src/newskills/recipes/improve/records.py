@@ -130,12 +130,12 @@ class ImproveStage(Struct, frozen=True, kw_only=True):
 
     @property
     def needs_problems(self) -> bool:
-        """Whether it needs problems."""
+        """Return whether the stage needs problems."""
         return self.method == "grpo" or self.keys.samples > 0 or bool(self.solutions)
 
     @property
     def can_train(self) -> bool:
-        """Whether there is anything to train on."""
+        """Return whether there is anything to train on."""
         return self.needs_problems or bool(self.examples)
 
     def apply_to(self, benchmark: Benchmark, max_tokens: int | None = None) -> Benchmark:

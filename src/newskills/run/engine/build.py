@@ -24,7 +24,7 @@ from newskills.base.protocols import Kit, Model, NeedsCheck, Sandbox, Solver, To
 from newskills.base.records import Message, Request, Row, Score
 from newskills.environments import SESSIONS, make_environments
 from newskills.environments.config import EnvironmentConfig
-from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
+from newskills.graders import cpu_seconds, is_executing, make_grader, needs_sandbox
 from newskills.models import MODELS, check_inference, make_model
 from newskills.models.batch_apis import check_batch
 from newskills.models.config import ServerConfig
@@ -229,7 +229,7 @@ class RunBuilder:
         grader = make_grader(config.eval_type or "", config.eval_config)
         if isinstance(grader, NeedsCheck):
             grader.check()
-        if executes(grader):
+        if is_executing(grader):
             return ExecutingGrading(grader, kit)
         target = {"name": config.eval_type, "config": config.eval_config}
         limits = PoolOptions(cpu_seconds=cpu_seconds(grader))

@@ -22,7 +22,7 @@ from collections.abc import Callable, Coroutine
 
 import msgspec
 
-from newskills.base.aio import Gate, backoff
+from newskills.base.aio import Gate, backoff_seconds
 from newskills.base.callbacks import REPLY_LISTENER, reply_has_begun
 from newskills.base.errors import (
     AuthError,
@@ -310,7 +310,7 @@ class Endpoint:
             raise error
         proven = self._proven
         if proven:
-            await asyncio.sleep(backoff(1, base=self.policy.first_delay))
+            await asyncio.sleep(backoff_seconds(1, base=self.policy.first_delay))
         if self._newest_answered <= failed_at:
             meant = await self._check_endpoint(failed_at)
             if isinstance(meant, AuthError) or (isinstance(meant, ModelNotFoundError) and not proven):
@@ -445,7 +445,7 @@ class Endpoint:
             while self.fatal is None:
                 tries += 1
                 quick, longest = FIRST_RETRY_SHARE * self.policy.first_delay, self.policy.longest_delay / 2
-                await asyncio.sleep(backoff(2 * tries - 1, base=quick, cap=longest))
+                await asyncio.sleep(backoff_seconds(2 * tries - 1, base=quick, cap=longest))
                 if self._last_success > since:
                     break
                 met = await self._probe()

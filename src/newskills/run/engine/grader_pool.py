@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from newskills.base.aio import await_guarded, backoff
+from newskills.base.aio import await_guarded, backoff_seconds
 from newskills.base.errors import SandboxError, WorkerStartError, boundary
 from newskills.base.pool.loop import WORKER_START
 from newskills.base.protocols import ExecutingGrader, Kit
@@ -180,7 +180,7 @@ async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Scor
             except SandboxError as error:
                 if not error.retryable:
                     raise
-                await asyncio.sleep(backoff(attempt))
+                await asyncio.sleep(backoff_seconds(attempt))
         return await once()
 
     result = await await_guarded(patiently())

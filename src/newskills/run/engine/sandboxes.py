@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from newskills.base.aio import await_guarded, backoff
+from newskills.base.aio import await_guarded, backoff_seconds
 from newskills.base.errors import ExecutionRefusedError, NewskillsError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
 from newskills.base.records import Failure
@@ -103,7 +103,7 @@ class SharedSandbox:
                 return await self._start_once()
             except SandboxError as error:
                 tries += 1
-                wait = backoff(tries, cap=10.0)
+                wait = backoff_seconds(tries, cap=10.0)
                 if not error.retryable or time.monotonic() + wait > until:
                     raise
                 await asyncio.sleep(wait)

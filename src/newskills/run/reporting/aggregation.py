@@ -15,7 +15,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, encode_line
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.voting.groups import group_votes
 from newskills.metrics.counting.base import REWARD_FIELD
 from newskills.run.records.record import VERDICT_FIELDS
@@ -142,7 +142,7 @@ def _problem_samples(files: Sequence[Path]) -> Iterator[list[Row | None]]:
 def _row_answer(row: Row) -> str | None:
     answer = row.get("predicted_answer")
     if answer is None and "predicted_answer" not in row and isinstance(row.get("generation"), str):
-        answer = extract(row["generation"], ExtractionPolicy()).answer
+        answer = extract_by_policy(row["generation"], ExtractionPolicy()).answer
     if answer is None or answer == "":
         return None
     return str(answer)

@@ -33,11 +33,13 @@ NOT_BENCHMARKS = ("tmp-eval-results", "summarized-results", "summarize_robustnes
 
 
 class BenchmarkResults(NamedTuple):
-    """A folder of one benchmark; without files it is only worth a note."""
+    """A folder of one benchmark; without files it is only worth a note. `run`: where its run lies below the folder that
+    was searched; empty for the run of that folder itself."""
 
     benchmark: str
     folder: Path
     files: tuple[Path, ...]
+    run: str = ""
 
     @property
     def seeds(self) -> tuple[int | None, ...]:

@@ -144,7 +144,7 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
     by_benchmark: dict[str, list[Report]] = {}
     folders: dict[str, Path] = {}
     failed: dict[str, DataError] = {}
-    for benchmark, folder, files in selected:
+    for benchmark, folder, files, _ in selected:
         if not files:
             continue
         try:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from newskills.base.aio import backoff
+from newskills.base.aio import backoff_seconds
 from newskills.base.errors import (
     AuthError,
     ConfigError,
@@ -122,7 +122,7 @@ class RewardClient:
                 if response.status not in RETRIED_STATUSES:
                     return self._read(response, len(items))
                 why, wait = _error_message(response), _retry_after_seconds(response)
-            wait = max(wait, backoff(tries, cap=15.0))
+            wait = max(wait, backoff_seconds(tries, cap=15.0))
             if loop.time() + wait > until:
                 raise self._lost(f"Requests were repeated for {self._options.patience:g} s. {why}")
             await asyncio.sleep(wait)

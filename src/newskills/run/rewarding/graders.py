@@ -22,7 +22,7 @@ from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import Kit
 from newskills.base.records import Failure, Row, Score
 from newskills.environments.config import EnvironmentConfig
-from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
+from newskills.graders import cpu_seconds, is_executing, make_grader, needs_sandbox
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import AT_ONCE, ExecutingGrading, Grading, PoolGrading, unscored_score
@@ -111,7 +111,7 @@ class RewardGrader:
 
     async def start(self) -> None:
         """Start the workers, or what code is run in. Raises ConfigError, SandboxError where code cannot be run here."""
-        if executes(self._made):
+        if is_executing(self._made):
             sandbox = self._sandboxes.get(self._sandbox)
             if needs_sandbox(self._made):
                 await sandbox.start()

@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections.abc import Mapping
 
-from newskills.base.aio import await_guarded, backoff
+from newskills.base.aio import await_guarded, backoff_seconds
 from newskills.base.errors import HttpError
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Failure, Reply, Request, Row
@@ -88,5 +88,5 @@ class RewardJudge:
             except HttpError as error:
                 if not error.retryable:
                     raise
-                await asyncio.sleep(backoff(attempt))
+                await asyncio.sleep(backoff_seconds(attempt))
         return await self._model.complete(request)

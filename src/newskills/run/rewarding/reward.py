@@ -209,9 +209,9 @@ def reward_components(
 
 def has_box(text: str) -> bool:
     """Return whether a whole \\boxed{…} stands in the answer, where the math grader would look for it."""
-    from newskills.graders.math.extraction import ExtractionPolicy, extract
+    from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 
-    return extract(text, ExtractionPolicy()).how in BOX_SOURCES
+    return extract_by_policy(text, ExtractionPolicy()).how in BOX_SOURCES
 
 
 def _token_count(sample: RewardItem) -> int:

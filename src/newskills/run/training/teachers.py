@@ -17,7 +17,7 @@ from types import TracebackType
 
 import msgspec
 
-from newskills.base.aio import backoff
+from newskills.base.aio import backoff_seconds
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError, DataError, HttpError
 from newskills.base.records import Inference, Logprobs, Reply, Request, Row
 from newskills.models import make_model
@@ -138,7 +138,7 @@ class EndpointTeacher:
             except HttpError as error:
                 if not error.retryable:
                     raise
-                await asyncio.sleep(backoff(attempt))
+                await asyncio.sleep(backoff_seconds(attempt))
         return await self._model.complete(request)
 
     def _missing_error(self) -> BadRequestError:

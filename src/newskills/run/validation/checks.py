@@ -28,7 +28,7 @@ from newskills.base.protocols import ExecutingGrader, Grader
 from newskills.base.records import Row, Score
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.config.values import Text
-from newskills.graders import executes, make_grader
+from newskills.graders import is_executing, make_grader
 from newskills.graders.gold import gold_reply, same_replies
 from newskills.run.engine.grader_pool import as_score
 from newskills.run.grade import ExecutedGrading
@@ -152,7 +152,7 @@ def _make_case(
         grader = None
         if config.eval_type:
             grader = make_grader(config.eval_type, config.eval_config)
-        inspected = look_through(rows, sampling.executed if grader and executes(grader) else sampling.graded)
+        inspected = look_through(rows, sampling.executed if grader and is_executing(grader) else sampling.graded)
         validation.rows = rows.count
         if grader is None:
             validation.notes.append("a judge decides: only rows and prompts are checked")
@@ -189,7 +189,7 @@ def _reply_verdicts(
     read."""
     settings = {"grader": config.eval_type or "", "config": config.eval_config}
     records = ({**reply.record, "finish_reason": "stop"} for reply in case.replies)
-    if executes(grader):
+    if is_executing(grader):
         return [
             _record_score(graded)
             for graded in executed.grade_rows(records, grader, config.sandbox, config.environment)
@@ -288,7 +288,7 @@ def _add_hedges(
             rows.append(HedgeRow(item, str(gold["generation"] if gold else "")))
     if benchmark.solver == LIKELIHOOD or len(rows) < _FEWEST_HEDGED:
         return
-    replies = hedged_replies(rows, executes=executes(grader))
+    replies = hedged_replies(rows, executes=is_executing(grader))
     case.replies += [_Reply(HEDGE, row | reply, name) for name, row, reply in replies]
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from newskills.base.environment import ExecutedCommand
 from newskills.base.records import Reply, Row, TokenPrices, Usage
 from newskills.environments.config import EnvironmentConfig
-from newskills.solve.replies import sum_usages
+from newskills.solve.replies import sum_counts, sum_usages
 
 REPOSITORY, TERMINAL = "agents/bash", "agents/terminal"
 """Usual prompts: they describe the work on a repository, and that on a whole machine."""
@@ -62,17 +62,19 @@ def text_after(marker: str, command: str, output: str) -> str | None:
 class Trajectory(Struct, kw_only=True):
     """What one agent did.
 
-    conversation  messages in OpenAI's shape, the prompt first
-    steps         command, status, exit code, seconds, bytes of output and generated tokens of each
-    ended         why: submitted, steps, tokens, cost, time, context, no_command
-    tools         those that the model was offered, where the agent chooses them itself
-    submission    the patch that the agent itself gives; None: the changes in the environment are the patch
-    log           folder beside the output that holds its logs
+    conversation     messages in OpenAI's shape, the prompt first
+    steps            command, status, exit code, seconds, bytes of output and generated tokens of each
+    counted_replies  replies whose tokens the steps have
+    ended            why: submitted, steps, tokens, cost, time, context, no_command
+    tools            those that the model was offered, where the agent chooses them itself
+    submission       the patch that the agent itself gives; None: the changes in the environment are the patch
+    log              folder beside the output that holds its logs
     """
 
     conversation: list[Row]
     steps: list[Row] = []
     replies: list[Reply] = []
+    counted_replies: int = 0
     ended: str | None = None
     submission: str | None = None
     native_tools: bool = True
@@ -93,7 +95,8 @@ class Trajectory(Struct, kw_only=True):
             "seconds": round(result.seconds, 3),
             "output_bytes": len(result.output) + result.omitted,
         }
-        counted = sum(earlier.get("num_generated_tokens", 0) for earlier in self.steps)
-        if (tokens := (self.usage.output_tokens or 0) - counted) > 0:
+        tokens = sum_counts([reply.usage.output_tokens for reply in self.replies[self.counted_replies :]])
+        self.counted_replies = len(self.replies)
+        if tokens:
             step["num_generated_tokens"] = tokens
         self.steps.append(step)

@@ -14,7 +14,7 @@ from typing import NoReturn, Protocol
 import msgspec
 from msgspec import Struct
 
-from newskills.agents.definition import AgentDefinition, find_definition, is_file_name, library
+from newskills.agents.definition import AgentDefinition, find_definition, is_file_name, library_files
 from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec
 from newskills.base.errors import ConfigError, EnvironmentFailedError, NewskillsError, UnknownNameError
 from newskills.base.protocols import Kit, Model, Solver
@@ -145,7 +145,7 @@ def _resolve_agent(name: str) -> str:
 
 def agent_names() -> list[str]:
     """Return the names of all agents: data files, classes and those of installed distributions."""
-    return sorted({*library(), *AGENTS.names()})
+    return sorted({*library_files(), *AGENTS.names()})
 
 
 def _refuse_without_agent() -> NoReturn:

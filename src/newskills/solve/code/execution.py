@@ -130,7 +130,7 @@ class CodeExecutionSolver:
         if reply.finish_reason == "length" or self._chat.stopped(reply):
             return self._chat.text(reply), None
         tags = self._options.tags
-        text = tags.closed(with_stop(reply, tags.stop_phrases()), begun)
+        text = tags.close_block(with_stop(reply, tags.stop_phrases()), begun)
         return text, tags.last_block(text, begun)
 
     async def _run_code(self, session: CodeSession, code: str, remaining: int) -> str:

@@ -99,8 +99,8 @@ class BestOfNSolver:
             ]
         )
         scores = {candidate.number: self._score(reply) for candidate, reply in zip(scored, replies, strict=True)}
-        number_scores = {number: score for number, score in scores.items() if score is not None}
-        best = max(gathered.candidates, key=lambda candidate: number_scores.get(candidate.number, -math.inf))
+        known_scores = {number: score for number, score in scores.items() if score is not None}
+        best = max(gathered.candidates, key=lambda candidate: known_scores.get(candidate.number, -math.inf))
         fields = self._fields(best, gathered.candidates, replies if judging else [])
         fields |= {
             "reward_model_score": scores.get(best.number),

@@ -14,7 +14,7 @@ from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Kit, Solver
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.solve.reasoning import split_reasoning
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
             if answer is None:
                 return None
             return str(answer)
-        return extract(self.text, ExtractionPolicy()).answer
+        return extract_by_policy(self.text, ExtractionPolicy()).answer
 
 
 class CandidateSet(Struct, kw_only=True):

@@ -18,7 +18,7 @@ from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.voting.values import same_answer
 from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, CodeTags, code_tags
 from newskills.solve.chat import MAIN, ask, with_stop
@@ -208,7 +208,7 @@ class ScTirSolver:
         if wants_output:
             extracted = None
         else:
-            extracted = extract(candidate.text[-self._config.answer_characters :], ExtractionPolicy())
+            extracted = extract_by_policy(candidate.text[-self._config.answer_characters :], ExtractionPolicy())
         if extracted is not None and extracted.answer is not None:
             if not candidate.shown:
                 return candidate.end("pruned", "an answer though no code was run")
@@ -246,7 +246,7 @@ class ScTirSolver:
         output, limit = self._tags.format_output(result), self._config.max_output_characters
         if len(output) > limit:
             output = f"{output[:limit]}{CUT}"
-        return self._tags.between(output)
+        return self._tags.tag_output(output)
 
     def _fields(
         self, votes: Votes, candidates: Sequence[PartialCandidate], sessions: Sequence[CodeSession]

@@ -14,7 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.voting.values import same_answer
 from newskills.solve.chat import MAIN
 from newskills.solve.parts import SolverParts
@@ -194,7 +194,7 @@ class SelectingSolver:
             return msgspec.structs.replace(_draw_result(group[lot], valid=False), comparisons=[comparison])
         attempt = await self._chat.attempt(question.sample, request, comparison.reply, text)
         attempt.fields[self._chat.generation_key] = text
-        answer = extract(text, ExtractionPolicy()).answer
+        answer = extract_by_policy(text, ExtractionPolicy()).answer
         return DrawResult(fields=attempt.fields, text=text, answer=answer, valid=True, comparisons=[comparison])
 
     async def _compare(self, question: _Draw, group: list[Candidate]) -> ComparisonReply | None:

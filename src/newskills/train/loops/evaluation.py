@@ -13,13 +13,15 @@ from statistics import fmean
 import msgspec
 from msgspec import Struct
 
-from newskills.base.paired import paired_difference, spent_level
+from newskills.base.paired import SIGNIFICANCE_LEVEL, paired_difference, paired_test, spent_level
 from newskills.train.loops.samples import Problem, Rollout, Scorer
 from newskills.train.settings import EvalSettings
 from newskills.train.verbs import SamplingClient, SamplingParams
 
 SCORE = "eval_reward"
 """The metric by which the best checkpoint is chosen."""
+CORRECT = "eval_correct"
+"""The share of the answers that are right."""
 CHANGE, LOW, HIGH, P_VALUE = "eval_change", "eval_change_low", "eval_change_high", "eval_p"
 """Metrics of an evaluation against the one before the first step: difference of the reward, its 95 % interval, p."""
 
@@ -59,18 +61,34 @@ def steps_between(problems: int, step_samples: int) -> int:
 
 def change_of(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> dict[str, float]:
     """Return the metrics of an evaluation against an earlier one; none where fewer than two problems have both."""
-    if sum(bool(old and new) for old, new in zip(before, after, strict=True)) < 2:
+    if not _are_comparable(before, after):
         return {}
     compared = paired_difference(before, after)
     return {CHANGE: compared.difference, LOW: compared.low, HIGH: compared.high, P_VALUE: compared.p_value}
 
 
+def is_better(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> bool:
+    """Return whether an evaluation is significantly better than an earlier one."""
+    if not _are_comparable(before, after):
+        return False
+    compared = paired_test(before, after)
+    return compared.difference > 0 and compared.p_value < SIGNIFICANCE_LEVEL
+
+
+def _are_comparable(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> bool:
+    """Return whether at least two problems were graded in both evaluations."""
+    return sum(bool(old and new) for old, new in zip(before, after, strict=True)) >= 2
+
+
 def harmful(metrics: dict[str, float], look: int, alpha: float) -> bool:
     """Return whether the `look`-th comparison of a run (from 1) shows a loss. The chance to see one, in any of them,
     where there is none, stays below `alpha`; 0: never."""
-    if not alpha or P_VALUE not in metrics:
-        return False
-    return metrics[CHANGE] < 0 and metrics[P_VALUE] < spent_level(look, alpha)
+    return is_worse(metrics, spent_level(look, alpha))
+
+
+def is_worse(metrics: dict[str, float], level: float) -> bool:
+    """Return whether an evaluation is worse than the first one, by a test of this level; 0: never."""
+    return P_VALUE in metrics and metrics[CHANGE] < 0 and metrics[P_VALUE] < level
 
 
 def change_text(metrics: dict[str, float], problems: int) -> str:
@@ -114,7 +132,7 @@ def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> Measured:
     graded = [sample for sample in judged if sample.reward is not None]
     metrics = {
         SCORE: fmean(sample.reward or 0.0 for sample in graded),
-        "eval_correct": fmean(sample.correct for sample in graded),
+        CORRECT: fmean(sample.correct for sample in graded),
         "eval_unscored": float(len(judged) - len(graded)),
     }
     samples = held_out.settings.samples

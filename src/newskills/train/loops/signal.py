@@ -32,6 +32,8 @@ PARTS = 4
 """In so many parts a step is measured: more of them take longer where samples are short."""
 WEAK = 0.3
 """A signal below this is told: most of what a step does to the weights is then a random walk."""
+ADVISED_SHARE = 10
+"""An estimate of more groups than so many times `max_groups` is not told: it is of a gradient that is all noise."""
 GRADIENT, NOISE = "gradient_square", "gradient_variance"
 """Metrics of single steps: the estimates of |G|² and of tr Σ."""
 
@@ -187,12 +189,12 @@ class StepSignal:
             return
         self._told = groups
         more = groups_for(WEAK, scale)
-        if math.isfinite(more):
-            advice = f"about {more:.0f} would give {WEAK}"
+        if more <= ADVISED_SHARE * self._config.max_groups:
+            advice = f", about {more:.0f} would give {WEAK}"
         else:
-            advice = "no number of them was seen to help"
+            advice = "; the gradient cannot be told from noise yet"
         self._remark(
-            f"signal {signal_of(groups, scale):.2f} of 1: {groups} groups are too few, {advice}. Set "
+            f"signal {signal_of(groups, scale):.2f} of 1: {groups} groups are too few{advice}. Set "
             f"++min_signal={WEAK} (or a larger ++batch_size); ++control=shuffled shows how much of a change is chance."
         )
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from newskills.base.errors import TrainingError
 from newskills.train.loops.evaluation import (
     CHANGE,
+    CORRECT,
     SCORE,
     HeldOut,
     Measured,
@@ -23,6 +24,8 @@ from newskills.train.loops.evaluation import (
     change_of,
     change_text,
     harmful,
+    is_better,
+    is_worse,
     measure,
     stalled,
 )
@@ -63,6 +66,11 @@ class Progress(Struct, frozen=True):
 
 RETURNED = "returned"
 """The metric of a step after which the run went back: the step whose weights it goes on from."""
+WAITING = "waiting"
+"""The metric of a step whose evaluation showed a loss that the run does not act on yet; always 1."""
+COLLAPSED_SHARE = 0.1
+"""Where less than this share of the answers that were right at first still are, hardly a group has spread, from which a
+run could recover."""
 RETURN_SHARE = 0.25
 """Each time a run goes back, its learning rate is multiplied by this."""
 OnStep = Callable[[Progress], None]
@@ -129,21 +137,26 @@ class TrainingMonitor:
         earlier = folder.evaluations() if isinstance(folder, EvaluationsLog) else {}
         self._at_start = earlier.get(0, [])
         self._returns = len(folder.scores(RETURNED))
+        looked = self._scores[-1][0] if self._scores else 0
+        self._latest = earlier.get(looked, [])
+        self._waiting = bool(self._latest) and looked in dict(folder.scores(WAITING))
+        self._correct_at_start = dict(folder.scores(CORRECT)).get(0, 0.0)
 
     def before(self, client: SamplingClient) -> None:
         """Measure, before the first step, what the held-out problems are worth to the model as it is."""
         if not self._scores and (measured := self._measured(client, 0)):
             self._at_start = measured.rewards
+            self._correct_at_start = measured.metrics[CORRECT]
             self._folder.metrics({"step": 0, **measured.metrics})
             self._scores.append((0, measured.metrics[SCORE]))
 
     def after(self, client: Learner, done: int, metrics: dict[str, float], begun: float) -> bool | None:
         """Measure, log and save after `done` steps, the last of which began at the monotonic time `begun`.
 
-        None: go on, after a loss from the best weights so far. True: the run has ended, with all steps or because the
-        held-out score has stalled, or was worse than at first too often; then the final checkpoint is the best one,
-        unless the settings want the last, which is written in any case. False: `hooks.stop` said so; a checkpoint is
-        written.
+        None: go on, after a lasting loss from the best weights so far. True: the run has ended, with all steps or
+        because the held-out score has stalled, or was worse than at first too often; then the final checkpoint is the
+        best one, unless the settings want the last, which is written in any case. False: `hooks.stop` said so; a
+        checkpoint is written.
         """
         config, held_out = self._config, self._hooks.held_out
         measured = self._measured(client, done)
@@ -152,18 +165,24 @@ class TrainingMonitor:
         self._scores += [(done, metrics[SCORE])] if SCORE in metrics else []
         chosen = held_out is not None and held_out.settings.final == "best" and bool(self._scores)
         best = best_of(self._scores) if chosen else None
-        worse = measured is not None and self._worse(metrics)
-        back = worse and best is not None and self._goes_back(client, done)
+        lasting = measured is not None and self._lasts(measured, metrics)
+        can_go_back = best is not None and done < config.steps and self._can_go_back(client)
+        back = lasting and can_go_back
         if back:
             metrics = metrics | {RETURNED: float(best or 0)}
+            self._go_back(client)
+        if measured is not None and self._waiting and done < config.steps:
+            metrics = metrics | {WAITING: 1.0}
         if measured is not None:
-            self._tell(metrics, done, worse=worse)
+            self._tell(metrics, done, lasting=lasting, can_go_back=can_go_back)
         self._folder.metrics({"step": done, **metrics, "seconds": round(time.monotonic() - begun, 3)})
         self._folder.write()
         self._hooks.on_step(Progress(done, config.steps, metrics))
         patience = held_out.settings.patience if held_out else 0
         last = (
-            done == config.steps or (worse and not back) or (SCORE in metrics and stalled(self._scores, patience))
+            done == config.steps
+            or (lasting and not back)
+            or (SCORE in metrics and stalled(self._scores, patience))
         )
         stopped = not last and self._hooks.stop()
         due = config.save_every and done % config.save_every == 0
@@ -180,17 +199,18 @@ class TrainingMonitor:
         """The share of the learning rate that is left after the run has gone back."""
         return float(RETURN_SHARE**self._returns)
 
-    def _goes_back(self, client: Learner, done: int) -> bool:
-        """Load the best weights so far after a loss, where settings, weights and folder allow it; return whether."""
+    def _can_go_back(self, client: Learner) -> bool:
+        """Return whether settings, weights and folder allow it, once more."""
         assert self._hooks.held_out is not None
         left = self._hooks.held_out.settings.returns - self._returns
-        if done == self._config.steps or left <= 0 or not isinstance(client, ReturningClient):
-            return False
-        if not isinstance(self._folder, KeptStateLog):
-            return False
+        return left > 0 and isinstance(client, ReturningClient) and isinstance(self._folder, KeptStateLog)
+
+    def _go_back(self, client: Learner) -> None:
+        """Load the best weights so far."""
+        assert isinstance(client, ReturningClient)
+        assert isinstance(self._folder, KeptStateLog)
         self._returns += 1  # before: whoever keeps a rate of its own asks for the share
         client.go_back(self._folder.kept_state())
-        return True
 
     def _measured(self, client: SamplingClient, done: int) -> Measured | None:
         held_out = self._hooks.held_out
@@ -201,13 +221,26 @@ class TrainingMonitor:
             self._folder.evaluated(done, measured.rewards)
         return measured
 
-    def _worse(self, metrics: dict[str, float]) -> bool:
-        """Return whether an evaluation shows a loss against the first one."""
-        assert self._hooks.held_out is not None
-        look = sum(step > 0 for step, _ in self._scores)
-        return harmful(metrics, look, self._hooks.held_out.settings.stop_worse)
+    def _lasts(self, measured: Measured, metrics: dict[str, float]) -> bool:
+        """Note an evaluation; return whether it shows a loss that the run does not recover from by itself.
 
-    def _tell(self, metrics: dict[str, float], done: int, *, worse: bool) -> None:
+        The first evaluation that shows a loss is waited out, unless hardly an answer is right any more. The loss lasts
+        if the next one is worse than the start, too, and not better than the one before it.
+        """
+        assert self._hooks.held_out is not None
+        settings = self._hooks.held_out.settings
+        look = sum(step > 0 for step, _ in self._scores)
+        if self._waiting:
+            loss = is_worse(metrics, settings.stop_worse)
+            heals = is_better(self._latest, measured.rewards)
+        else:
+            loss = harmful(metrics, look, settings.stop_worse)
+            heals = settings.returns > 0
+        heals = heals and metrics[CORRECT] >= COLLAPSED_SHARE * self._correct_at_start
+        self._waiting, self._latest = loss and heals, measured.rewards
+        return loss and not heals
+
+    def _tell(self, metrics: dict[str, float], done: int, *, lasting: bool, can_go_back: bool) -> None:
         """Tell what an evaluation has shown, and what follows from a loss."""
         if CHANGE not in metrics:
             return
@@ -218,7 +251,10 @@ class TrainingMonitor:
             text += (
                 f". That is a loss: the run goes on from {weights} with {self.rate_share:.2g} of its learning rate"
             )
-        elif worse and done < self._config.steps:
+        elif WAITING in metrics:
+            follows = "goes back" if can_go_back else "ends"
+            text += f". That is a loss; the run {follows} unless the next evaluation is better"
+        elif lasting and done < self._config.steps:
             text += (
                 ". That is a loss, so the run ends here: lower ++learning_rate, raise ++batch_size or train on more "
                 "problems; ++eval.stop_worse=0 goes on"

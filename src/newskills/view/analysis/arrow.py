@@ -127,8 +127,9 @@ def _whole_text(text: str) -> str:
 
 def batches_of(rows: pyarrow.RecordBatchReader | pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
     """Return the batches of a reader, or of a table."""
-    batches = rows.to_batches() if hasattr(rows, "to_batches") else rows
-    return iter(batches)
+    if hasattr(rows, "to_batches"):
+        return iter(rows.to_batches())
+    return iter(rows)
 
 
 def python_rows(rows: pyarrow.RecordBatchReader | pyarrow.Table) -> Iterator[list[Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.view.analysis.arrow import import_pyarrow, table_of
 from newskills.view.analysis.folders import FolderPath, find_results
-from newskills.view.comparison import BenchmarkComparison, CompareOptions, compare
+from newskills.view.comparison import BenchmarkComparison, CompareOptions, compare_run_folders
 from newskills.view.comparison.ingredients import must_agree
 from newskills.view.filters.columns import Column
 
@@ -79,7 +79,7 @@ def comparisons(
         raise UnknownNameError("run", baseline, names)
     runs = sorted(results.runs, key=lambda run: run.id != (baseline or names[0]))
     options = CompareOptions(benchmarks=tuple(benchmarks), allow=must_agree(",".join(allow)), margin=margin)
-    comparison = compare([run.folder for run in runs], options)
+    comparison = compare_run_folders([run.folder for run in runs], options)
     shown = {compared.name: run.id for compared, run in zip(comparison.runs, runs, strict=True)}
     notes = [*results.notes, *comparison.notes]
     notes += [f"{benchmark} is not compared: {why}" for benchmark, why in comparison.left_out.items()]
@@ -87,13 +87,12 @@ def comparisons(
 
 
 def _comparison_row(item: BenchmarkComparison, shown: dict[str, str]) -> list[Any]:
-    row = {
+    row: dict[str, Any] = {
         "baseline": shown[item.before.run],
         "run": shown[item.after.run],
         "baseline_value": item.before.value,
         "value": item.after.value,
         "minimum_significant": item.smallest_significant,
     }
-    return [
-        row[column.name] if column.name in row else getattr(item, column.name) for column in COMPARISON_COLUMNS
-    ]
+    row |= {column.name: getattr(item, column.name) for column in COMPARISON_COLUMNS if column.name not in row}
+    return [row[column.name] for column in COMPARISON_COLUMNS]

@@ -77,7 +77,9 @@ def _comment_columns(connection: Any, name: str, columns: Sequence[Column]) -> N
     meaning = f"{RESULT_TABLES[name].meaning}; schema {SCHEMA_VERSION} of newskills.analysis"
     connection.execute(f"COMMENT ON TABLE {name} IS {_sql_literal(meaning)}")
     for column in columns:
-        text = f"{column.meaning} ({column.unit})" if column.unit else column.meaning
+        text = column.meaning
+        if column.unit:
+            text += f" ({column.unit})"
         connection.execute(f'COMMENT ON COLUMN {name}."{column.name}" IS {_sql_literal(text)}')
 
 

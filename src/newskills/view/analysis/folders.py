@@ -42,8 +42,9 @@ class ResultFolders(NamedTuple):
 
 def find_results(paths: FolderPath | Sequence[FolderPath]) -> ResultFolders:
     """Find the results in one folder, or several. Raises DataError where a folder is missing, or has none."""
-    listed_paths = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    places = [Path(path).expanduser() for path in listed_paths]
+    if isinstance(paths, str | PathLike):
+        paths = [paths]
+    places = [Path(path).expanduser() for path in paths]
     if not places:
         raise DataError("No folder of results was named.")
     folders = Folders(places)

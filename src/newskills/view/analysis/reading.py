@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -11,12 +11,19 @@ from newskills.base.errors import UserError
 from newskills.base.records import Row
 from newskills.base.terminal import counted
 from newskills.metrics import make_metric
-from newskills.metrics.counting.base import ScoreMetric, is_lost
+from newskills.metrics.counting.base import ScoreMetric
 from newskills.run.judging.recorded import fields_of, grade_problems, text_verdict
 from newskills.run.reporting.predictions import decoder_of
 from newskills.run.reporting.summarize import SummaryOptions, UngradedError, choose_metric
 from newskills.view.analysis.folders import ResultFolders
-from newskills.view.comparison.records import BenchmarkRecords, metric_finder, read_facts, readable_rows
+from newskills.view.comparison.records import (
+    BenchmarkRecords,
+    headline_score,
+    metric_finder,
+    read_facts,
+    readable_rows,
+    score_values,
+)
 from newskills.view.discovery import BenchmarkFiles, Run
 from newskills.view.filters.columns import UNGRADED, SampleFacts
 from newskills.view.filters.matching import OUTCOMES, SamplePredicate
@@ -44,8 +51,9 @@ def read_batches(results: ResultFolders, reading: SampleReading, notes: list[str
 def _all_samples(results: ResultFolders, reading: SampleReading, notes: list[str]) -> Iterator[SampleFacts]:
     for run, benchmark in results.benchmarks():
         samples = _of_benchmark(run, benchmark, reading, notes)
-        selected = samples if reading.fits is None else filter(reading.fits, samples)
-        yield from selected
+        if reading.fits is not None:
+            samples = filter(reading.fits, samples)
+        yield from samples
 
 
 def _of_benchmark(
@@ -62,8 +70,9 @@ def _of_benchmark(
             benchmark.name, paths, metric_finder(read_facts(benchmark.folder)), SummaryOptions()
         )
         made = make_metric(name, **options)
-        metric = made if isinstance(made, ScoreMetric) else None
-        if metric is None:
+        if isinstance(made, ScoreMetric):
+            metric = made
+        else:
             notes.append(f"{where}: the metric '{name}' gives samples no score of their own.")
     except UngradedError:
         name = ""
@@ -86,14 +95,13 @@ def _judged_rows(
 ) -> Iterator[Row]:
     """Return the rows of the one file of `records`, those whose verdict is a judge's text with what it says."""
     (path,) = records.files
-    how = text_verdict(name, path) if metric is not None else None
-    metric_fields = metric.fields if metric is not None else {}
-    judge_fields = fields_of(how) if how else {}
-    fields: Mapping[str, Any] = {
-        **dict.fromkeys(("id", "outcome", "outcome_cause", *sorted(wanted)), Any),
-        **metric_fields,
-        **judge_fields,
-    }
+    fields: dict[str, Any] = dict.fromkeys(("id", "outcome", "outcome_cause", *sorted(wanted)), Any)
+    how = None
+    if metric is not None:
+        fields |= metric.fields
+        how = text_verdict(name, path)
+    if how is not None:
+        fields |= fields_of(how)
     rows = readable_rows(path, decoder_of(fields), records)
     if how is None:
         return rows
@@ -104,19 +112,14 @@ def _scored_samples(
     rows: Iterable[Row], run: Run, benchmark: BenchmarkFiles, seed: int | None, metric: ScoreMetric
 ) -> Iterator[SampleFacts]:
     """Yield the samples with outcome, cause and score as `ns samples` and `ns compare` have them."""
-    name, headline = benchmark.name, metric.headline
+    name = benchmark.name
     for row in rows:
-        values = {} if is_lost(row) else metric.scores(row)
+        values = score_values(row, metric)
         outcome, cause = metric.ending(row, values, metric.answer(row))
-        score = None
-        for kind in headline:
-            score = values.get(kind)
-            if score is not None:
-                break
+        score = headline_score(values, metric)
         if score is None:
             outcome = "unscored"
-        score_number = None if score is None else float(score)
-        yield SampleFacts(run.id, name, seed, outcome, cause, score_number, row)
+        yield SampleFacts(run.id, name, seed, outcome, cause, score, row)
 
 
 def _unjudged_samples(

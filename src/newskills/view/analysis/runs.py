@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Row
 from newskills.view.analysis.arrow import table_of
 from newskills.view.analysis.folders import FolderPath, ResultFolders, find_results
 from newskills.view.discovery import BenchmarkFiles, Run
-from newskills.view.files import metrics_of, read_description, state_of, table_or_empty
+from newskills.view.files import metrics_of, read_description, state_of
 from newskills.view.filters.columns import Column, number_or_none, text_or_none, whole_or_none
 
 if TYPE_CHECKING:
@@ -65,29 +66,30 @@ def runs_in(results: ResultFolders) -> pyarrow.Table:
 def _run_row(results: ResultFolders, run: Run, benchmark: BenchmarkFiles) -> dict[str, Any]:
     states = [state_of(results.folders, file) for file in benchmark.files]
     facts = read_description(results.folders, benchmark)
-    origin = table_or_empty(facts.get("imported"))
-    settings = table_or_empty(states[0].get("settings")) if states else {}
-    versions = table_or_empty(metrics_of(results.folders, benchmark)[1].get("versions"))
+    origin = object_or_empty(facts.get("imported"))
+    first = states[0] if states else {}
+    settings = object_or_empty(first.get("settings"))
+    versions = object_or_empty(metrics_of(results.folders, benchmark)[1].get("versions"))
     prompt, _, prompt_hash = str(settings.get("prompt") or "").rpartition(" ")
     statuses = [str(state["status"]) for state in states if state.get("status")]
-    last_status = statuses[0] if statuses else None
+    first_status = statuses[0] if statuses else None
     return {
         "run": run.id,
         "benchmark": benchmark.name,
         "folder": str(benchmark.folder),
         "system": text_or_none(origin.get("format")) or "newskills",
         "model": text_or_none(settings.get("server.model") or origin.get("model")),
-        "status": next((status for status in statuses if status != "done"), last_status),
+        "status": next((status for status in statuses if status != "done"), first_status),
         "files": len(benchmark.files),
         "rows": _sum_or_none(states, "rows"),
         "newskills": text_or_none(facts.get("newskills") or versions.get("newskills")),
         "prompt": text_or_none(facts.get("prompt")) or prompt or None,
         "prompt_hash": text_or_none(facts.get("prompt_hash")) or prompt_hash or None,
         "prompt_source": text_or_none(facts.get("prompt_source")),
-        "grader": text_or_none(facts.get("grader") or (states[0].get("grader") if states else None)) or None,
+        "grader": text_or_none(facts.get("grader") or first.get("grader")) or None,
         "metric": text_or_none(facts.get("metric")),
         "split": text_or_none(facts.get("split")),
-        "data_sha256": text_or_none(table_or_empty(facts.get("data")).get("sha256")),
+        "data_sha256": text_or_none(object_or_empty(facts.get("data")).get("sha256")),
         "temperature": number_or_none(settings.get("inference.temperature")),
         "top_p": number_or_none(settings.get("inference.top_p")),
         "max_tokens": whole_or_none(settings.get("inference.tokens_to_generate")),

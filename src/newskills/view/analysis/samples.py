@@ -54,17 +54,20 @@ def sample_batches(
     `notes` gets what was left out, while the reader is read. Raises as `samples`.
     """
     results = find_results(paths)
-    collected = [] if notes is None else notes
-    collected += results.notes
-    return samples_in(results, chosen_columns(columns), where, collected)
+    if notes is None:
+        notes = []
+    notes += results.notes
+    return samples_in(results, chosen_columns(columns), where, notes)
 
 
 def chosen_columns(names: Sequence[str] | None) -> list[SampleColumn]:
     """Return the columns of these names. Raises UnknownNameError."""
-    for name in names or ():
+    if names is None:
+        names = SHORT_COLUMNS
+    for name in names:
         if name not in SAMPLE_COLUMNS:
             raise UnknownNameError("column of samples", name, SAMPLE_COLUMNS)
-    return [SAMPLE_COLUMNS[name] for name in (SHORT_COLUMNS if names is None else dict.fromkeys(names))]
+    return [SAMPLE_COLUMNS[name] for name in dict.fromkeys(names)]
 
 
 def samples_in(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from newskills.base.errors import NewskillsError
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Row
 from newskills.run.reporting.summarize import EXTENDED_FILE, METRICS_FILE, SummaryOptions, summarize_files
 from newskills.run.reporting.tables import ACCEPT_LOST
@@ -16,7 +17,7 @@ from newskills.view.analysis.arrow import table_of
 from newskills.view.analysis.folders import FolderPath, ResultFolders, find_results
 from newskills.view.comparison.records import metric_finder, read_facts
 from newskills.view.discovery import BenchmarkFiles, Run
-from newskills.view.files import read_json, table_or_empty
+from newskills.view.files import read_json
 from newskills.view.filters.columns import Column, number_or_none, text_or_none, whole_or_none
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def _score_rows(results: ResultFolders, run: Run, benchmark: BenchmarkFiles, not
     if tables is None:
         tables = _count_reports(run, benchmark, notes)
     for name, report in tables.items():
-        for mode, numbers in table_or_empty(report.get("numbers")).items():
-            for score, number in table_or_empty(numbers).items():
+        for mode, numbers in object_or_empty(report.get("numbers")).items():
+            for score, number in object_or_empty(numbers).items():
                 subset = None
                 if name != benchmark.name:
                     subset = name.removeprefix(f"{benchmark.name}-")
@@ -71,7 +72,7 @@ def _score_rows(results: ResultFolders, run: Run, benchmark: BenchmarkFiles, not
                     "subset": subset,
                     "mode": mode,
                     "score": score,
-                    **_number_row(table_or_empty(number)),
+                    **_number_row(object_or_empty(number)),
                     "withheld": bool(report.get("withheld")),
                 }
 
@@ -96,7 +97,7 @@ def _kept_reports(results: ResultFolders, benchmark: BenchmarkFiles) -> dict[str
         return None
     if not (benchmark.folder / METRICS_FILE).exists() or any(file.changed > changed for file in benchmark.files):
         return None
-    reports = {name: table_or_empty(report) for name, report in read_json(results.folders, path).items()}
+    reports = {name: object_or_empty(report) for name, report in read_json(results.folders, path).items()}
     if benchmark.name in reports:
         return reports
     return None

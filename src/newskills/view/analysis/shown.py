@@ -92,8 +92,10 @@ def _csv_line(cells: Sequence[str]) -> bytes:
 def _cell_text(value: Any) -> str:
     if value is None:
         text = NULL_TEXT
+    elif isinstance(value, float):
+        text = f"{value:.6g}"
     else:
-        text = f"{value:.6g}" if isinstance(value, float) else _plain_json(value)
+        text = _plain_json(value)
     if len(text) > LONGEST_CELL:
         text = f"{text[:LONGEST_CELL]}…"
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")

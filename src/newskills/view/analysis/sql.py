@@ -206,10 +206,9 @@ class _Query:
                 hint="Give it more: --time_limit SECONDS",
             )
         self.errors.seek(0)
-        lines = self.errors.read().splitlines()
+        lines = self.errors.read().splitlines() or [b""]
         try:
-            last_line = lines[-1] if lines else b""
-            fault = msgspec.json.decode(last_line, type=QueryFault)
+            fault = msgspec.json.decode(lines[-1], type=QueryFault)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return DataError(f"The query's process ended with code {code}; it may need more memory than there is.")
         return _query_error(fault, self.sql, self.options.memory_limit)
@@ -234,5 +233,6 @@ def _query_error(fault: QueryFault, sql: str, memory: int = 0) -> UserError:
         return DataError("A query reads the tables runs, scores, samples and messages, and no file or address.")
     if fault.kind in ("ConfigError", "ModuleNotFoundError"):
         return ConfigError(first)
-    text = first.partition(": ")[2] if " Error: " in first[:40] else first
-    return DataError(f"The query is wrong: {text.rstrip('.')}.")
+    if " Error: " in first[:40]:
+        first = first.partition(": ")[2]
+    return DataError(f"The query is wrong: {first.rstrip('.')}.")

@@ -8,7 +8,7 @@ from newskills.view.comparison.paired_runs import (
     Comparison,
     Flip,
     Side,
-    compare,
+    compare_run_folders,
 )
 
 __all__ = [
@@ -18,6 +18,6 @@ __all__ = [
     "Difference",
     "Flip",
     "Side",
-    "compare",
+    "compare_run_folders",
     "run_differences",
 ]

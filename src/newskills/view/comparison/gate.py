@@ -34,7 +34,7 @@ def parse_condition(text: str) -> Condition:
     )
 
 
-def check(conditions: Sequence[Condition], comparison: Comparison) -> None:
+def check_conditions(conditions: Sequence[Condition], comparison: Comparison) -> None:
     """Raise GateError where a condition holds; DataError, UnknownNameError where one cannot be judged."""
     for condition in conditions:
         if condition.benchmark:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from newskills.base.errors import UnknownNameError
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Row
 from newskills.view.comparison.origin import run_file
 from newskills.view.comparison.records import BenchmarkRecords, RecordContent
@@ -53,7 +54,7 @@ def must_agree(names: str) -> tuple[Kind, ...]:
 def run_differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
     """Return everything known to differ; what only one of them records is no difference."""
     pairs = [
-        *_described(first, second),
+        *_described_pairs(first, second),
         ("model", "model", _setting_text(first, "server.model"), _setting_text(second, "server.model")),
         *_engine_pairs(first, second),
         *_setting_pairs(first, second),
@@ -77,13 +78,13 @@ def run_differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[D
 Pair = tuple[Kind, str, str, str]
 
 
-def _described(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
+def _described_pairs(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
     before, after = first.facts, second.facts
-    judges = _table_or_empty(before.get("judge")), _table_or_empty(after.get("judge"))
+    judges = object_or_empty(before.get("judge")), object_or_empty(after.get("judge"))
     return [
         ("data", "data hash", _data_hash(first), _data_hash(second)),
         ("data", "split", _value_text(before.get("split")), _value_text(after.get("split"))),
-        ("prompt", "prompt", *_with_source(before, after, _prompt(before), _prompt(after))),
+        ("prompt", "prompt", *_with_source(before, after, _prompt_label(before), _prompt_label(after))),
         ("grader", "grader", _grader_label(first), _grader_label(second)),
         ("grader", "score", first.score, second.score),
         ("grader", "judge", *_with_source(*judges, _judge_label(before), _judge_label(after))),
@@ -100,12 +101,11 @@ def _engine_pairs(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pai
 
 
 def _data_hash(records: BenchmarkRecords) -> str:
-    provenance = records.facts.get("data")
-    sha256 = provenance.get("sha256") if isinstance(provenance, dict) else None
+    sha256 = object_or_empty(records.facts.get("data")).get("sha256")
     return _value_text(sha256)[:12] or _setting_text(records, "input_file")[:12]
 
 
-def _prompt(facts: Row) -> str:
+def _prompt_label(facts: Row) -> str:
     if facts.get("prompt_hash"):
         return f"{facts.get('prompt')} {facts.get('prompt_hash')}"
     return ""
@@ -129,17 +129,10 @@ def _grader_label(records: BenchmarkRecords) -> str:
 
 
 def _judge_label(facts: Row) -> str:
-    judge = _table_or_empty(facts.get("judge"))
+    judge = object_or_empty(facts.get("judge"))
     if judge:
         return f"{judge.get('model')} {judge.get('prompt_hash')}"
     return ""
-
-
-def _table_or_empty(value: object) -> Row:
-    """Return `value` where it is a table, else an empty one."""
-    if isinstance(value, dict):
-        return value
-    return {}
 
 
 def _seed_list(records: BenchmarkRecords) -> str:

@@ -132,7 +132,7 @@ class ComparedPair(NamedTuple):
     after: SampleScore
 
 
-def compare(runs: Sequence[Path], options: CompareOptions = CompareOptions()) -> Comparison:  # noqa: B008 - frozen
+def compare_run_folders(runs: Sequence[Path], options: CompareOptions = CompareOptions()) -> Comparison:  # noqa: B008 - frozen
     """Compare all runs with the first. Raises ConfigError (fewer than two runs, or names of benchmarks among them),
     DataError (nothing to compare, or something differs that must not)."""
     if len(runs) < 2:
@@ -150,7 +150,7 @@ def compare(runs: Sequence[Path], options: CompareOptions = CompareOptions()) ->
                 left_out[name] = f"{records[0].name} and {other.name} have fewer than two problems in common."
             else:
                 compared.append(result)
-    _refuse(compared, options)
+    _refuse_differences(compared, options)
     if not compared:
         reasons = " ".join(f"{name}: {why}" for name, why in left_out.items())
         raise DataError(f"There is nothing to compare. {reasons}".rstrip())
@@ -301,10 +301,12 @@ def _flipped_problems(
         rise = sum(right) / len(right) - sum(left) / len(left)
         if not rise:
             continue
-        seeds = before.seeds if rise > 0 else after.seeds
         first = _extreme_sample(before.samples[identity], lowest=rise > 0)
         second = _extreme_sample(after.samples[identity], lowest=rise < 0)
-        number, failed = first if rise > 0 else second
+        if rise > 0:
+            number, failed, seeds = *first, before.seeds
+        else:
+            number, failed, seeds = *second, after.seeds
         yield Flip(
             id=identity,
             seed=seeds[number],
@@ -318,13 +320,13 @@ def _flipped_problems(
 
 def _extreme_sample(samples: Sequence[SampleScore | None], *, lowest: bool) -> tuple[int, SampleScore]:
     """Return the number and the sample of the first that has the lowest, or the highest, score."""
-    sign = 1 if lowest else -1
     scored = [
-        (sign * sample.score, number, sample)
+        (sample.score, number, sample)
         for number, sample in enumerate(samples)
         if sample is not None and sample.score is not None
     ]
-    _, number, sample = min(scored, key=lambda item: item[:2])
+    choose = min if lowest else max
+    _, number, sample = choose(scored, key=lambda item: item[0])
     return number, sample
 
 
@@ -376,7 +378,7 @@ def p_text(p_value: float) -> str:
     return "< 0.0001"
 
 
-def _refuse(compared: Sequence[BenchmarkComparison], options: CompareOptions) -> None:
+def _refuse_differences(compared: Sequence[BenchmarkComparison], options: CompareOptions) -> None:
     """Raise DataError that names what differs and must not, and how to compare all the same."""
     refused = [kind for kind in MUST_AGREE if kind not in options.allow]
     lines = [
@@ -389,10 +391,11 @@ def _refuse(compared: Sequence[BenchmarkComparison], options: CompareOptions) ->
         return
     kinds = [kind for kind in refused if any(f": {kind} differs: " in line for line in lines)]
     shown = "".join(f"\n  {line}" for line in dict.fromkeys(lines[:12]))
-    more = f"\n  and {len(lines) - 12} more" if len(lines) > 12 else ""
+    if len(lines) > 12:
+        shown += f"\n  and {len(lines) - 12} more"
     raise DataError(
         f"These runs differ in {' and '.join(kinds)}, so that a difference of their scores says little about the "
-        f"models:{shown}{more}\n",
+        f"models:{shown}\n",
         hint=f"Compare them all the same: --allow {','.join(kinds)}",
     )
 

@@ -18,6 +18,7 @@ from newskills.base.power import (
     problems_needed,
     upper_bound,
 )
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.stats import upper_share
 from newskills.view.comparison.records import BenchmarkRecords, SampleScore, read_run
 
@@ -159,11 +160,11 @@ def _of_one(
 
 
 def _problem_count(records: BenchmarkRecords) -> int:
-    """Return the number of problems of the benchmark: a probe answers a few of them."""
-    data = records.facts.get("data")
-    rows = data.get("rows") if isinstance(data, dict) else None
-    row_count = rows if isinstance(rows, int) else 0
-    return max(row_count, len(records.samples))
+    """Return the number of problems of the benchmark, of which a probe answers only a few."""
+    rows = object_or_empty(records.facts.get("data")).get("rows")
+    if not isinstance(rows, int):
+        rows = 0
+    return max(rows, len(records.samples))
 
 
 def _scored_values(samples: Sequence[SampleScore | None]) -> list[float]:

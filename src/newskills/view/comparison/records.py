@@ -168,7 +168,9 @@ def read_run(path: Path, name: str, wanted: Sequence[str] = ()) -> RunRecords:
         else:
             run.benchmarks[item.benchmark] = records
     if not run.benchmarks and not run.left_out:
-        of_wanted = " of " + ", ".join(wanted) if wanted else ""
+        of_wanted = ""
+        if wanted:
+            of_wanted = f" of {', '.join(wanted)}"
         raise DataError(
             f"{path} has no results{of_wanted}: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl."
         )
@@ -248,8 +250,7 @@ def read_rows_with_verdicts(item: BenchmarkResults, notes: list[str]) -> Iterato
     records = BenchmarkRecords(benchmark=item.benchmark, folder=item.folder, files=item.files, metric=name)
     for number, seed in enumerate(records.seeds):
         for row in _graded_rows(records, number, metric, None, whole=True):
-            values = {} if is_lost(row) else metric.scores(row)
-            yield JudgedRow(row, seed, _sample_score(row, values, metric), records.place)
+            yield JudgedRow(row, seed, _sample_score(row, score_values(row, metric), metric), records.place)
     notes += _record_warnings(records)
 
 
@@ -319,13 +320,10 @@ def _graded_rows(
         yield from grade_rows(rows, grader.name, grader.config, grader.sandbox)
         return
     how = text_verdict(records.metric, file)
-    judge_fields = fields_of(how) if how else {}
-    rows = readable_rows(
-        file,
-        decoder_of({**RECORD_FIELDS, **metric.fields, **judge_fields}),
-        records,
-        whole=whole,
-    )
+    fields = {**RECORD_FIELDS, **metric.fields}
+    if how is not None:
+        fields |= fields_of(how)
+    rows = readable_rows(file, decoder_of(fields), records, whole=whole)
     if how is None:
         yield from rows
     else:
@@ -339,7 +337,7 @@ def _add_sample(
     identity = str(row["id"])
     if isinstance(row.get("grader"), str):
         records.graders.add(row["grader"])
-    values = {} if is_lost(row) else metric.scores(row)
+    values = score_values(row, metric)
     if values and not any(name in values for name in metric.headline):
         return  # a problem of another kind, which the headline is not about
     scores.update(name for name in metric.headline if values.get(name) is not None)
@@ -380,13 +378,30 @@ def readable_rows(
 def _sample_score(row: Row, values: Mapping[str, float | None], metric: ScoreMetric) -> SampleScore:
     answer = metric.answer(row)
     outcome, cause = metric.ending(row, values, answer)
-    score = next((values[name] for name in metric.headline if values.get(name) is not None), None)
+    score = headline_score(values, metric)
     tokens = row.get("num_generated_tokens")
     if score is None:
         outcome = "unscored"
-    story = None if score == 1 else story_of(row, outcome, cause)
-    score_number = None if score is None else float(score)
-    return SampleScore(outcome, cause, score_number, answer, tokens, story)
+    story = None
+    if score != 1:
+        story = story_of(row, outcome, cause)
+    return SampleScore(outcome, cause, score, answer, tokens, story)
+
+
+def score_values(row: Row, metric: ScoreMetric) -> Mapping[str, float | None]:
+    """Return the scores that the metric gives a sample; none where its generation failed."""
+    if is_lost(row):
+        return {}
+    return metric.scores(row)
+
+
+def headline_score(values: Mapping[str, float | None], metric: ScoreMetric) -> float | None:
+    """Return the first score of the metric's headline that is known."""
+    for name in metric.headline:
+        score = values.get(name)
+        if score is not None:
+            return float(score)
+    return None
 
 
 def _record_content(row: Row) -> RecordContent:

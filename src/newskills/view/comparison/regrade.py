@@ -18,7 +18,7 @@ from newskills.base.errors import ConfigError, DataError, UserError
 from newskills.base.records import Number, Outcome, Row
 from newskills.base.store import atomic_write, encode_line, write_json
 from newskills.config.settings import read_config
-from newskills.graders import GRADERS, executes, make_grader
+from newskills.graders import GRADERS, is_executing, make_grader
 from newskills.metrics.counting.base import percent_number
 from newskills.run.grade import grade_rows
 from newskills.run.records.paths import done_path
@@ -87,7 +87,7 @@ class Regraded(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
-def regrade(folder: Path, options: RegradeOptions, notes: list[str]) -> list[Regraded]:
+def regrade_run(folder: Path, options: RegradeOptions, notes: list[str]) -> list[Regraded]:
     """Grade every benchmark of `folder` again; what cannot be graded goes into `notes`.
 
     Raises DataError (nothing there, nothing gradable), UnknownNameError, ConfigError (grader or its settings).
@@ -127,11 +127,11 @@ def _grader_choice(records: BenchmarkRecords, options: RegradeOptions) -> Grader
     name, _, version = (options.grader or "").partition("@")
     if not name and recorded is None:
         return None
-    if recorded is not None and name in ("", recorded.name):
-        own = recorded.config
-    else:
-        own = {}
-    name = name or (recorded.name if recorded is not None else "")
+    own: Row = {}
+    if recorded is not None:
+        name = name or recorded.name
+        if name == recorded.name:
+            own = recorded.config
     grader_keys = {key: value for key, value in options.config.items() if not key.startswith(_SANDBOX)}
     elsewhere = {
         key.removeprefix(_SANDBOX): value for key, value in options.config.items() if key not in grader_keys
@@ -171,11 +171,15 @@ def _regraded_benchmark(
     if options.output_dir is None:
         after, _ = read_benchmark(item, choice)
     else:
-        written = _write(item, choice, options.output_dir / item.folder.resolve().relative_to(folder.resolve()))
+        written = _write_regraded(
+            item, choice, options.output_dir / item.folder.resolve().relative_to(folder.resolve())
+        )
         after, _ = read_benchmark(written)
         files = tuple(map(str, written.files))
     flips = tuple(_verdict_flips(before, after))
-    spread = grader_spread(item, choice) if options.spread else {}
+    spread = {}
+    if options.spread:
+        spread = grader_spread(item, choice)
     return Regraded(
         benchmark=item.benchmark,
         grader_before=", ".join(sorted(before.graders)) or "not known",
@@ -190,11 +194,11 @@ def _regraded_benchmark(
     )
 
 
-def _write(item: BenchmarkResults, choice: GraderChoice, target: Path) -> BenchmarkResults:
+def _write_regraded(item: BenchmarkResults, choice: GraderChoice, target: Path) -> BenchmarkResults:
     """Write the records with their new verdicts below `target`. Raises DataError where it has results already."""
     files = tuple(target / file.name for file in item.files)
-    if there := next((file for file in files if file.exists()), None):
-        raise DataError(f"{there} is there already.", hint="Give another --output_dir.")
+    if existing := next((file for file in files if file.exists()), None):
+        raise DataError(f"{existing} is there already.", hint="Give another --output_dir.")
     target.mkdir(parents=True, exist_ok=True)
     for source, output in zip(item.files, files, strict=True):
         with atomic_write(output) as out:
@@ -213,7 +217,7 @@ def grader_spread(item: BenchmarkResults, choice: GraderChoice) -> dict[str, Num
     """Return the score by reading. Empty for graders that read replies in one way, that run code, or that ask a
     judge."""
     readings = readings_of(choice.name)
-    if not readings or executes(make_grader(choice.name, choice.config)):
+    if not readings or is_executing(make_grader(choice.name, choice.config)):
         return {}
     settings = {
         "strict": {**choice.config, **readings["strict"]},

@@ -25,7 +25,11 @@ def as_text(comparison: Comparison, flips: int) -> str:
         lines += [*wrap_text(f"before: {before}", "  "), *wrap_text(f"after:  {after}", "  "), ""]
         lines += align_columns([TABLE_HEAD, *map(_comparison_row, items)])
         for item in items:
-            lines += ["", item.benchmark, *(line for text in _sentences(item) for line in wrap_text(text, "  "))]
+            lines += [
+                "",
+                item.benchmark,
+                *(line for text in _result_sentences(item) for line in wrap_text(text, "  ")),
+            ]
             lines += _flip_lines(item, flips)
         lines.append("")
     for name, why in comparison.left_out.items():
@@ -61,7 +65,7 @@ def shorten_text(text: str, longest: int) -> str:
     return f"{text[: longest - 1]}…"
 
 
-def _sentences(item: BenchmarkComparison) -> Iterator[str]:
+def _result_sentences(item: BenchmarkComparison) -> Iterator[str]:
     yield item.sentence
     not_worse = "excluded" if item.not_worse else "not excluded"
     yield f"A loss of more than {counted_points(item.margin)} is {not_worse} (95 % interval)."
@@ -74,8 +78,9 @@ def _sentences(item: BenchmarkComparison) -> Iterator[str]:
         yield f"Problems that changed: {item.gained:,} {gain}, {item.lost:,} {loss}."
     for run, ids in ((item.before.run, item.only_before), (item.after.run, item.only_after)):
         if ids:
-            more = ", …" if len(ids) > _MAX_SHOWN_IDS else ""
-            names = ", ".join(ids[:_MAX_SHOWN_IDS]) + more
+            names = ", ".join(ids[:_MAX_SHOWN_IDS])
+            if len(ids) > _MAX_SHOWN_IDS:
+                names += ", …"
             yield f"{counted(len(ids), 'problem')} only in {run}, left out: {names}."
     for difference in item.differs:
         yield f"{difference.kind} differs: {difference}"
@@ -98,15 +103,15 @@ def _flip_lines(item: BenchmarkComparison, most: int) -> list[str]:
 
 
 def _flip_rows(item: BenchmarkComparison, most: int) -> list[tuple[str, ...]]:
-    seeded = any(flip.seed is not None for flip in item.flips)
-    rows = [("problem", "changed", "why the wrong one failed", *(("seed of that",) if seeded else ()))]
+    rows: list[tuple[str, ...]] = [("problem", "changed", "why the wrong one failed", "seed of that")]
     for flip in item.flips[:most]:
+        turn = flip.change
         if item.change == "verdict":
             turn = f"{flip.before} → {flip.after}"
-        else:
-            turn = flip.change
-        seed = ("—" if flip.seed is None else str(flip.seed),) if seeded else ()
-        rows.append((flip.id, turn, STORY_NAMES[flip.story], *seed))
+        seed = "—" if flip.seed is None else str(flip.seed)
+        rows.append((flip.id, turn, STORY_NAMES[flip.story], seed))
+    if all(flip.seed is None for flip in item.flips):
+        return [row[:-1] for row in rows]
     return rows
 
 
@@ -128,7 +133,7 @@ def comparison_blocks(comparison: Comparison, flips: int, level: int = 2) -> lis
         ),
     ]
     for item in comparison.benchmarks:
-        details: list[Block] = [Paragraph(" ".join(_sentences(item)))]
+        details: list[Block] = [Paragraph(" ".join(_result_sentences(item)))]
         if item.stories:
             stories = sorted(item.stories.items(), key=lambda story: (-story[1], story[0]))
             details.append(

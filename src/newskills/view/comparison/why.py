@@ -15,7 +15,7 @@ from newskills.base.errors import DataError, NewskillsError, UserError
 from newskills.base.protocols import ExecutingGrader, Grader
 from newskills.base.records import Row
 from newskills.base.terminal import counted
-from newskills.graders import GRADERS, executes, make_grader
+from newskills.graders import GRADERS, is_executing, make_grader
 from newskills.prompts.renderer import load_prompt
 from newskills.run.reporting.results import BenchmarkResults
 from newskills.view.comparison.ingredients import Difference, Kind, run_differences
@@ -65,7 +65,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def explain(first: Path, second: Path, wanted: Sequence[str] = ()) -> list[Explanation]:
+def explain_run_difference(first: Path, second: Path, wanted: Sequence[str] = ()) -> list[Explanation]:
     """Explain the differences in the benchmarks that both runs have. Raises DataError where there is none."""
     names = run_names([first, second])
     before, after = read_run(first, names[0], wanted), read_run(second, names[1], wanted)
@@ -75,17 +75,13 @@ def explain(first: Path, second: Path, wanted: Sequence[str] = ()) -> list[Expla
         reasons = " ".join(f"{name}: {why}" for run in (before, after) for name, why in run.left_out.items())
         raise DataError(f"The runs have no benchmark in common: {'; '.join(left)}. {reasons}".rstrip())
     notes = tuple(dict.fromkeys([*before.notes, *after.notes]))
-    return [
-        _explain_benchmark(
-            before.benchmarks[name], after.benchmarks[name], names, notes if name == common[0] else ()
-        )
-        for name in common
+    first_explanation, *others = [
+        _explain_benchmark(before.benchmarks[name], after.benchmarks[name], names) for name in common
     ]
+    return [msgspec.structs.replace(first_explanation, notes=notes), *others]
 
 
-def _explain_benchmark(
-    before: BenchmarkRecords, after: BenchmarkRecords, names: Sequence[str], notes: tuple[str, ...]
-) -> Explanation:
+def _explain_benchmark(before: BenchmarkRecords, after: BenchmarkRecords, names: Sequence[str]) -> Explanation:
     differing = run_differences(before, after)
     kinds = {difference.kind for difference in differing}
     unknown: list[str] = []
@@ -95,7 +91,9 @@ def _explain_benchmark(
         if len(mixed) > 1:
             alone = " Only a run that changes one of them alone tells them apart."
         unknown.append(f"What is left comes from the {' and the '.join(mixed)}.{alone}")
-    prompt_diff = tuple(_prompt_diff(before.facts, after.facts)) if "prompt" in kinds else ()
+    prompt_diff: tuple[str, ...] = ()
+    if "prompt" in kinds:
+        prompt_diff = tuple(_prompt_diff(before.facts, after.facts))
     return Explanation(
         benchmark=before.benchmark,
         before=names[0],
@@ -104,7 +102,6 @@ def _explain_benchmark(
         prompt_diff=prompt_diff,
         steps=tuple(steps),
         unknown=tuple(unknown),
-        notes=notes,
     )
 
 
@@ -153,14 +150,14 @@ def _explanation_step(
         for own, other in zip(kept, reversed(kept), strict=True)
     ]
     values = [
-        100 * sum(own[identity] for identity in chosen) / len(chosen) if chosen else 0.0
+        100 * sum(own[identity] for identity in chosen) / max(len(chosen), 1)
         for own, chosen in zip(kept, ids, strict=True)
     ]
-    worth = 0.0 if last is None else last.difference - (values[1] - values[0])
-    if last is None or not last.common:
-        had = max(map(len, kept))
-    else:
-        had = last.problems
+    worth, had = 0.0, max(map(len, kept))
+    if last is not None:
+        worth = last.difference - (values[1] - values[0])
+        if last.common:
+            had = last.problems
     problems = min(map(len, ids))
     left_out = had - problems if common else 0
     return ExplanationStep(
@@ -200,7 +197,7 @@ def _same_grader(
         return None, "no grader of this installation is named in the records."
     try:
         grader = make_grader(choice.name, choice.config)
-        if executes(grader):
+        if is_executing(grader):
             return None, f"the grader '{choice.name}' runs code or asks models; ns regrade does that."
         regraded = [
             read_benchmark(BenchmarkResults(side.benchmark, side.folder, side.files), choice)[0]
@@ -224,7 +221,7 @@ def recorded_grader(records: BenchmarkRecords) -> GraderChoice | None:
     for label in (described, *states, *sorted(records.graders)):
         match = _LABEL.fullmatch(label)
         if match is not None and match["name"] in GRADERS:
-            config: Row = msgspec.json.decode(match["config"]) if match["config"] else {}
+            config: Row = msgspec.json.decode(match["config"] or "{}")
             return GraderChoice(match["name"], config)
     return None
 

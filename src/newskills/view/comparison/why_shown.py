@@ -33,18 +33,23 @@ def _explanation_lines(explanation: Explanation) -> Iterator[str]:
                 yield f"    {line[: _DIFF_LINE - 1]}…"
     yield ""
     head = ("", "before", "after", "points", "explained", "problems")
-    rows = [
-        (
-            step.what,
-            f"{step.before:.2f}",
-            f"{step.after:.2f}",
-            f"{step.difference:+.2f}",
-            "" if number == 0 else f"{step.worth:+.2f}",
-            f"{step.problems:,}" + (f" (−{step.left_out:,})" if step.left_out else ""),
+    rows = [head]
+    for number, step in enumerate(explanation.steps):
+        problems = f"{step.problems:,}"
+        if step.left_out:
+            problems += f" (−{step.left_out:,})"
+        explained = "" if number == 0 else f"{step.worth:+.2f}"
+        rows.append(
+            (
+                step.what,
+                f"{step.before:.2f}",
+                f"{step.after:.2f}",
+                f"{step.difference:+.2f}",
+                explained,
+                problems,
+            )
         )
-        for number, step in enumerate(explanation.steps)
-    ]
-    yield from align_columns([head, *rows])
+    yield from align_columns(rows)
     yield ""
     for sentence in (*explanation.unknown, *(f"note: {note}" for note in explanation.notes)):
         yield from wrap_text(sentence, "  ")

@@ -57,11 +57,12 @@ def with_claims(diagnosis: RunDiagnosis, kept: KeptSamples, replies: Mapping[str
 def checked_claims(reply: str | None, rows: Sequence[SampleRow]) -> tuple[list[Claim], Counter[str]]:
     """Return the claims of a reply that hold, and why others were dropped."""
     dropped: Counter[str] = Counter()
-    answer = last_object(reply, "claims") if reply else None
-    listed = answer.get("claims") if answer else None
+    if not reply:
+        dropped["no reply"] += 1
+        return [], dropped
+    listed = (last_object(reply, "claims") or {}).get("claims")
     if not isinstance(listed, list):
-        reason = "no reply" if not reply else "unreadable reply"
-        dropped[reason] += 1
+        dropped["unreadable reply"] += 1
         return [], dropped
     transcripts: dict[str, list[Transcript]] = {}
     for row in rows:

@@ -145,7 +145,7 @@ class _Problem:
         return ""
 
 
-def diagnose(
+def diagnose_run(
     folder: Path, wanted: tuple[str, ...] = (), keep: dict[tuple[str, FailureGroup], list[SampleRow]] | None = None
 ) -> RunDiagnosis:
     """Group the failures of a run by rules. `keep` gets some samples of each (benchmark, group), for a model to read.
@@ -172,17 +172,15 @@ def _diagnose_benchmark(
     for row in sample_rows(item, notes):
         samples += 1
         unscored += row.score is None
-        facts = _read(row, problems)
+        facts = _read_failure(row, problems)
         if facts is not None:
             failures.append(facts)
     by_group: dict[FailureGroup, list[FailureFacts]] = {group: [] for group in GROUPS}
     for facts in failures:
         final = _reconsider_group(facts, problems[facts.id])
         by_group[final.failure.group].append(final)
-    chosen = {
-        group: _spread_failures(members, SAMPLES_PER_GROUP if keep is None else MAX_CANDIDATES)
-        for group, members in by_group.items()
-    }
+    most = SAMPLES_PER_GROUP if keep is None else MAX_CANDIDATES
+    chosen = {group: _spread_failures(members, most) for group, members in by_group.items()}
     rows = _rows_again(item, [facts.row for members in chosen.values() for facts in members])
     if keep is not None:
         keep |= {
@@ -220,7 +218,7 @@ def _diagnose_benchmark(
     )
 
 
-def _read(row: SampleRow, problems: dict[str, _Problem]) -> FailureFacts | None:
+def _read_failure(row: SampleRow, problems: dict[str, _Problem]) -> FailureFacts | None:
     """Count a sample for its problem; return its facts where it is not fully correct."""
     identity = str(row.row.get("id"))
     problem = problems.setdefault(identity, _Problem())
@@ -259,7 +257,9 @@ def _rows_again(item: BenchmarkResults, wanted: Sequence[SampleRow]) -> dict[tup
 def _failure_sample(
     folder: Path, run: str, item: BenchmarkResults, facts: FailureFacts, row: SampleRow
 ) -> FailureSample:
-    seed = "" if row.seed is None else f" --seed {row.seed}"
+    command = f"ns samples {quote(str(folder))} --benchmarks {item.benchmark} --id {quote(facts.id)}"
+    if row.seed is not None:
+        command += f" --seed {row.seed}"
     where: Row = {
         "run": run,
         "benchmark": item.benchmark,
@@ -276,7 +276,7 @@ def _failure_sample(
         question=question_of(row.row)[:_SHORT_CHARS],
         expected=transcript.gold[:_SHORT_CHARS],
         extracted=facts.answer,
-        command=f"ns samples {quote(str(folder))} --benchmarks {item.benchmark} --id {quote(facts.id)}{seed} --full",
+        command=f"{command} --full",
         viewer=f"#/sample?{urlencode(where)}",
     )
 
@@ -304,7 +304,9 @@ def _group_share(
         for facts in failures
         if facts.row.score is not None
     )
-    low, high = wilson_interval(len(failures) / samples, samples) if samples else (0.0, 0.0)
+    low, high = 0.0, 0.0
+    if samples:
+        low, high = wilson_interval(len(failures) / samples, samples)
     return FailureShare(
         group=group,
         title=GROUPS[group].title,
@@ -339,17 +341,13 @@ def group_changes(before: RunDiagnosis, after: RunDiagnosis) -> list[GroupChange
             first, second = (side.get(group) for side in shares)
             if first is None and second is None:
                 continue
-            samples_before = first.samples if first else 0
-            samples_after = second.samples if second else 0
-            points_before = first.points if first else 0.0
-            points_after = second.points if second else 0.0
             made.append(
                 GroupChange(
                     benchmark=benchmark.benchmark,
                     group=group,
                     title=text.title,
-                    samples=(samples_before, samples_after),
-                    points=(points_before, points_after),
+                    samples=(getattr(first, "samples", 0), getattr(second, "samples", 0)),
+                    points=(getattr(first, "points", 0.0), getattr(second, "points", 0.0)),
                 )
             )
     return sorted(made, key=lambda change: (change.benchmark, -abs(change.change)))

@@ -117,9 +117,9 @@ def group_failure(transcript: Transcript) -> GroupedFailure:
     reply = transcript.reply
     row, cause, outcome = transcript.row, transcript.cause, transcript.outcome
     if cut := truncated(transcript):
-        looping = loop(transcript)
-        reason = "loops until its end" if looping else cut.label
-        return _group_by_finding(looping or cut, "truncation", reason)
+        if looping := loop(transcript):
+            return _group_by_finding(looping, "truncation", "loops until its end")
+        return _group_by_finding(cut, "truncation", cut.label)
     if cause == "data" or (not transcript.gold and "expected_answer" in row):
         return GroupedFailure("gold", "no expected answer", "")
     if cause in _GRADER_CAUSES:
@@ -128,10 +128,10 @@ def group_failure(transcript: Transcript) -> GroupedFailure:
         return GroupedFailure("environment", cause or "no verdict", "")
     error = unresolved_error(transcript) or tool_error_ignored(transcript)
     unseen = story_by_record(row, outcome) == "tool" and not any(True for _ in transcript.exchanges())
-    if cause == "tool" or error or unseen:
-        return _group_by_finding(
-            error or empty_tool_output(transcript), "tool", error.label if error else "failed calls"
-        )
+    if error:
+        return _group_by_finding(error, "tool", error.label)
+    if cause == "tool" or unseen:
+        return _group_by_finding(empty_tool_output(transcript), "tool", "failed calls")
     if transcript.answer and transcript.gold and same_but_for_notation(transcript.answer, transcript.gold):
         return GroupedFailure("grader", "equal but for notation", last_line(reply))
     if missed := not_extracted(transcript):
@@ -145,7 +145,9 @@ def group_failure(transcript: Transcript) -> GroupedFailure:
 
 
 def _group_by_finding(finding: Finding | None, group: FailureGroup, reason: str) -> GroupedFailure:
-    quote = finding.quotes[0] if finding is not None and finding.quotes else ""
+    quote = ""
+    if finding is not None and finding.quotes:
+        quote = finding.quotes[0]
     return GroupedFailure(group, reason, quote)
 
 
@@ -156,9 +158,9 @@ def _instruction_failure(transcript: Transcript) -> GroupedFailure | None:
         return GroupedFailure("instruction", "checked instruction broken", last_line(transcript.reply))
     if transcript.outcome != "no_answer":
         return None
-    lost = format_lost(transcript)
-    reason = lost.label if lost else "no answer"
-    return _group_by_finding(lost, "instruction", reason)
+    if lost := format_lost(transcript):
+        return _group_by_finding(lost, "instruction", lost.label)
+    return GroupedFailure("instruction", "no answer", "")
 
 
 def same_but_for_notation(answer: str, gold: str) -> bool:

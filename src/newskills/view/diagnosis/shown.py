@@ -57,8 +57,9 @@ def _benchmark_summary(benchmark: BenchmarkDiagnosis) -> str:
         score = "no score"
     else:
         score = f"score {benchmark.score:.2f}, loss {benchmark.loss:.2f} points"
-    unscored = f", {benchmark.unscored:,} unscored" if benchmark.unscored else ""
-    failures = f"{benchmark.failures:,} of {counted(benchmark.samples, 'sample')} failed{unscored}"
+    failures = f"{benchmark.failures:,} of {counted(benchmark.samples, 'sample')} failed"
+    if benchmark.unscored:
+        failures += f", {benchmark.unscored:,} unscored"
     return f"{benchmark.benchmark}: {score}; {failures}"
 
 
@@ -100,9 +101,10 @@ def diagnosis_blocks(
     page: list[Block] = [Paragraph(_METHOD_TEXT)]
     if other is not None:
         page.append(Heading(f"{diagnosis.run} → {other.run}"))
-        nothing = Paragraph("The runs have no failures in common benchmarks.")
-        block = Table(_change_rows(changes)) if changes else nothing
-        page.append(block)
+        if changes:
+            page.append(Table(_change_rows(changes)))
+        else:
+            page.append(Paragraph("The runs have no failures in common benchmarks."))
     for side in (diagnosis, other):
         if side is None:
             continue
@@ -133,8 +135,10 @@ def _group_anchor(run: str, benchmark: BenchmarkDiagnosis, share: FailureShare) 
 def _group_blocks(share: FailureShare, anchor: str) -> Iterator[Block]:
     yield Heading(f"{share.title[0].upper()}{share.title[1:]}", 3, anchor)
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in share.reasons.items())
-    unscored = f" {share.unscored:,} without a score." if share.unscored else ""
-    yield Paragraph(f"{counted(share.samples, 'sample')}, {share.points:.2f} points.{unscored}")
+    summary = f"{counted(share.samples, 'sample')}, {share.points:.2f} points."
+    if share.unscored:
+        summary += f" {share.unscored:,} without a score."
+    yield Paragraph(summary)
     yield Paragraph(f"Rule: {GROUPS[share.group].rule}. By reason: {reasons}.")
     yield Paragraph(f"What would change it: {share.change}")
     for claim in share.claims:

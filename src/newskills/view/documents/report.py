@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from newskills._version import __version__
 from newskills.base.errors import DataError, NewskillsError
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Number, Row
 from newskills.base.store import no_folder, read_rows
 from newskills.base.terminal import counted
@@ -21,7 +22,7 @@ from newskills.run.reporting.results import BenchmarkResults
 from newskills.run.reporting.summarize import METRICS_FILE
 from newskills.view.comparison import shown
 from newskills.view.comparison.origin import run_file
-from newskills.view.comparison.paired_runs import CompareOptions, compare, run_names
+from newskills.view.comparison.paired_runs import CompareOptions, compare_run_folders, run_names
 from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, content_hash, read_run
 from newskills.view.comparison.regrade import grader_spread, score_of
 from newskills.view.comparison.why import prompt_text, recorded_grader
@@ -64,7 +65,9 @@ def report_blocks(folders: Sequence[Path], options: ReportOptions = ReportOption
         contaminated = contaminated_questions(options.contamination_file)
     else:
         contaminated = None
-    blocks = list(_comparison_blocks(places)) if len(runs) > 1 else []
+    blocks: list[Block] = []
+    if len(runs) > 1:
+        blocks += _comparison_blocks(places)
     blocks += [*_score_blocks(runs, options, contaminated), *_setting_curve_blocks(runs)]
     blocks += [*_curve_blocks(runs), *_length_blocks(runs)]
     for folder in folders:
@@ -197,8 +200,9 @@ def _clean_score_blocks(runs: Sequence[RunRecords], contaminated: Mapping[str, b
             if not checked:
                 continue
             clean = score_of(msgspec.structs.replace(records, samples=kept))
-            score_text = f"{clean.value:.2f}" if clean.n else "—"
-            interval_text = _interval_text(clean) if clean.n else "—"
+            score_text = interval_text = "—"
+            if clean.n:
+                score_text, interval_text = f"{clean.value:.2f}", _interval_text(clean)
             rows.append(
                 [
                     run.name,
@@ -335,7 +339,7 @@ def _length_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
     """Yield, for each benchmark, how long the replies of all runs are."""
     figures = []
     for name in dict.fromkeys(name for run in runs for name in run.benchmarks):
-        lengths = [(run.name, _tokens(run.benchmarks[name])) for run in runs if name in run.benchmarks]
+        lengths = [(run.name, _token_counts(run.benchmarks[name])) for run in runs if name in run.benchmarks]
         replies = [(run_name, tokens) for run_name, tokens in lengths if tokens]
         if len({tokens for _, own in replies for tokens in own}) > 1:
             means = ", ".join(f"{run_name} {sum(own) / len(own):,.0f}" for run_name, own in replies)
@@ -348,7 +352,7 @@ def _length_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
         yield Grid(figures)
 
 
-def _tokens(records: BenchmarkRecords) -> list[float]:
+def _token_counts(records: BenchmarkRecords) -> list[float]:
     return [
         float(sample.tokens)
         for samples in records.samples.values()
@@ -360,7 +364,7 @@ def _tokens(records: BenchmarkRecords) -> list[float]:
 def _comparison_blocks(places: Sequence[Path]) -> Iterator[Block]:
     """Compare every run with the first, whatever differs: that is named."""
     try:
-        comparison = compare(places, CompareOptions(allow=("data", "prompt", "grader")))
+        comparison = compare_run_folders(places, CompareOptions(allow=("data", "prompt", "grader")))
     except DataError as error:
         yield Heading("Comparison")
         yield Paragraph(error.message)
@@ -396,8 +400,7 @@ def _origin_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
     costs = [["run", "benchmark", "tokens read", "tokens written", "cost", "seconds"]]
     for run in runs:
         for name, records in run.benchmarks.items():
-            facts, data = records.facts, records.facts.get("data")
-            described: Row = data if isinstance(data, dict) else {}
+            facts, described = records.facts, object_or_empty(records.facts.get("data"))
             rows.append(
                 [
                     run.name,

@@ -98,10 +98,10 @@ def _sample_durations(samples: Sequence[SampleFacts]) -> list[Any]:
     taken = [sample.row.get("generation_time") for sample in samples]
     if set(map(type, taken)) == {float}:
         return taken
-    return [_seconds(sample) for sample in samples]
+    return [_generation_seconds(sample) for sample in samples]
 
 
-def _seconds(sample: SampleFacts) -> float | None:
+def _generation_seconds(sample: SampleFacts) -> float | None:
     row = sample.row
     if (taken := number_or_none(row.get("generation_time"))) is not None:
         return taken

@@ -84,11 +84,11 @@ def filter_text(tree: Filter) -> str:
             values_text = f"({listed})" if "in" in operator else listed
             return f"{name} {operator} {values_text}"
         case FilterNot(part):
-            return f"not {_within(part)}"
+            return f"not {_parenthesize(part)}"
         case FilterAll(parts):
-            return " and ".join(map(_within, parts))
+            return " and ".join(map(_parenthesize, parts))
         case FilterAny(parts):
-            return " or ".join(map(_within, parts))
+            return " or ".join(map(_parenthesize, parts))
 
 
 def names_in(tree: Filter) -> set[str]:
@@ -102,7 +102,7 @@ def names_in(tree: Filter) -> set[str]:
             return set().union(*map(names_in, parts))
 
 
-def _within(part: Filter) -> str:
+def _parenthesize(part: Filter) -> str:
     text = filter_text(part)
     if isinstance(part, FilterAll | FilterAny):
         return f"({text})"
@@ -120,7 +120,7 @@ def _value_text(value: FilterValue) -> str:
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = _tokens(text)
+        self.tokens = _split_tokens(text)
         self.at = 0
 
     def whole(self) -> Filter:
@@ -217,7 +217,7 @@ class _Parser:
         )
 
 
-def _tokens(text: str) -> Sequence[_Token]:
+def _split_tokens(text: str) -> Sequence[_Token]:
     tokens, at = [], 0
     while text[at:].strip():
         match = _TOKEN.match(text, at)

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, compress
 from typing import Any
 
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Row
 from newskills.base.stats import mean_interval
-from newskills.view.files import finite_number, metrics_of, read_description, state_of, table_or_empty
+from newskills.view.files import finite_number, metrics_of, read_description, state_of
 from newskills.view.library import Library
 from newskills.view.pages.overview import PREFERRED_METRICS, overview_cell, settings_of
 from newskills.view.rows import NO_TOKENS, OUTCOME_NAMES
@@ -37,7 +38,7 @@ def benchmark_page(library: Library, run: str, benchmark: str) -> Row:
         "damaged": sum(index.head.damaged for index in indexed.indexes),
         "settings": settings_of(library, indexed.results),
         "about": read_description(library.folders, indexed.results),
-        "curves": score_curves(table_or_empty(extended.get("numbers")), modes),
+        "curves": score_curves(object_or_empty(extended.get("numbers")), modes),
         "by_subset": by_subset(samples),
         "by_seed": by_seed(samples, [file.seed for file in indexed.results.files]),
         "by_length": by_length(samples),
@@ -59,9 +60,12 @@ def score_curves(numbers: Row, modes: Row) -> list[Row]:
         match = _AT.fullmatch(mode)
         if match is None:
             continue
-        kind, k = ("average", int(match["n"])) if match["n"] else (match["kind"], int(match["k"]))
-        extended = table_or_empty(numbers.get(mode))
-        for metric, value in {**table_or_empty(modes.get(mode)), **extended}.items():
+        if match["n"]:
+            kind, k = "average", int(match["n"])
+        else:
+            kind, k = match["kind"], int(match["k"])
+        extended = object_or_empty(numbers.get(mode))
+        for metric, value in {**object_or_empty(modes.get(mode)), **extended}.items():
             if metric not in PREFERRED_METRICS:
                 continue
             interval = value if isinstance(value, dict) else {"value": value}
@@ -114,11 +118,13 @@ def by_length(samples: Samples) -> list[Row]:
         if tokens != NO_TOKENS:
             place = next(place for place, edge in enumerate(edges[1:]) if tokens < edge)
             counts[place][outcome] += count
-    return [
-        {**_share_row(str(low) if low == high - 1 else f"{low}–{high - 1}", outcomes), "from": low, "to": high - 1}
-        for low, high, outcomes in zip(edges, edges[1:], counts, strict=False)
-        if outcomes.total()
-    ]
+    rows = []
+    for low, after, outcomes in zip(edges, edges[1:], counts, strict=False):
+        if outcomes.total():
+            high = after - 1
+            label = str(low) if low == high else f"{low}–{high}"
+            rows.append({**_share_row(label, outcomes), "from": low, "to": high})
+    return rows
 
 
 def token_histogram(samples: Samples) -> Row:

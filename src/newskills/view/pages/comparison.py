@@ -152,14 +152,14 @@ def _problem_pairing(a: ComparedSide, b: ComparedSide) -> tuple[Callable[[int], 
 
 
 def _graded_pair(a: ComparedSide, b: ComparedSide, identity: int, same_seeds: bool) -> Scores:
-    left, right = _of_files(a, identity), _of_files(b, identity)
+    left, right = _file_scores(a, identity), _file_scores(b, identity)
     if not same_seeds:
         return [x for x in left if x is not None], [y for y in right if y is not None]
     both = [(x, y) for x, y in zip(left, right, strict=False) if x is not None and y is not None]
     return [x for x, _ in both], [y for _, y in both]
 
 
-def _of_files(side: ComparedSide, identity: int) -> Sequence[float | None]:
+def _file_scores(side: ComparedSide, identity: int) -> Sequence[float | None]:
     """Return the score of a problem in each file; 1 and 0 on a side whose verdicts are right and wrong."""
     if side.graded is not None:
         return side.graded.by_problem.get(identity, [])
@@ -194,9 +194,8 @@ def _file_outcomes(side: ComparedSide, problem: int) -> list[int]:
     """Return the outcome of each file; 0 where it has no sample of the problem."""
     outcomes, start = [], 0
     for size in side.samples.sizes:
-        number = _find(side.samples, start, size, problem)
-        outcome = 0 if number is None else side.samples.outcome[start + number]
-        outcomes.append(outcome)
+        number = _find_sample(side.samples, start, size, problem)
+        outcomes.append(0 if number is None else side.samples.outcome[start + number])
         start += size
     return outcomes
 
@@ -219,12 +218,13 @@ def _first_sample(side: ComparedSide, identity: int, failing: bool) -> tuple[int
     wanted, start, first = side.place[identity], 0, (0, 0)
     has_first = False
     if side.graded is not None:
-        scored = [(value, file) for file, value in enumerate(_of_files(side, identity)) if value is not None]
-        _, file = min(scored) if failing else max(scored, key=lambda pair: (pair[0], -pair[1]))
-        number = _find(side.samples, sum(side.samples.sizes[:file]), side.samples.sizes[file], wanted)
+        scored = [(value, file) for file, value in enumerate(_file_scores(side, identity)) if value is not None]
+        choose = min if failing else max
+        _, file = choose(scored, key=lambda pair: pair[0])
+        number = _find_sample(side.samples, sum(side.samples.sizes[:file]), side.samples.sizes[file], wanted)
         return file, number or 0
     for file, size in enumerate(side.samples.sizes):
-        number = _find(side.samples, start, size, wanted)
+        number = _find_sample(side.samples, start, size, wanted)
         if number is not None and side.samples.outcome[start + number] in SCORED_CODES:
             right = side.samples.outcome[start + number] == CORRECT_CODE
             if not has_first or right != failing:
@@ -235,7 +235,7 @@ def _first_sample(side: ComparedSide, identity: int, failing: bool) -> tuple[int
     return first
 
 
-def _find(samples: Samples, start: int, size: int, problem: int) -> int | None:
+def _find_sample(samples: Samples, start: int, size: int, problem: int) -> int | None:
     """Return the number of a problem's sample in one file, which is mostly that of the problem; None where there is
     none."""
     if problem < size and samples.problem[start + problem] == problem:
@@ -263,7 +263,12 @@ def _flip_row(flip: _Flip, story: Story, sides: Sequence[ComparedSide]) -> Row:
 def _flip_stories(a: ComparedSide, b: ComparedSide, flips: Sequence[_Flip]) -> Iterator[Story]:
     """Yield the failure reason of the sample of each flip that is not right. Records are read where the index does
     not tell, once."""
-    failed = [(a, *flip.first_sample) if flip.second > flip.first else (b, *flip.second_sample) for flip in flips]
+    failed = []
+    for flip in flips:
+        if flip.second > flip.first:
+            failed.append((a, *flip.first_sample))
+        else:
+            failed.append((b, *flip.second_sample))
     endings = [_sample_ending(side, file, number) for side, file, number in failed]
     unknown: dict[FileIndex, list[tuple[int, str]]] = {}
     for (side, file, number), (outcome, story) in zip(failed, endings, strict=True):
@@ -283,15 +288,19 @@ def _sample_ending(side: ComparedSide, file: int, number: int) -> tuple[str, Sto
 
 def _read_stories(index: FileIndex, samples: Sequence[tuple[int, str]]) -> dict[int, Story]:
     """Return the failure reason of each record by its number; `samples`: (number, outcome)."""
-    kept = {} if index.file.unfinished else _kept.setdefault(index, {})
+    kept: dict[tuple[Any, int], Story] = {}
+    if not index.file.unfinished:
+        kept = _kept.setdefault(index, {})
     version = index.head.file
     missing = sorted((number, outcome) for number, outcome in samples if (version, number) not in kept)
     lines = index.lines([number for number, _ in missing], LONGEST_LINE)
     for (number, outcome), line in zip(missing, lines, strict=True):
+        row: Row = {}
         try:
-            row = {} if line is None else _record.decode(line)
+            if line is not None:
+                row = _record.decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            row = {}
+            pass
         kept[version, number] = story_by_record(row, outcome)
     return {number: kept[version, number] for number, _ in samples}
 

@@ -43,7 +43,7 @@ def graded_scores(results: BenchmarkFiles) -> GradedScores | None:
         return None
     if stamp in _kept:
         return _kept[stamp]
-    scores = _read(results)
+    scores = _read_graded(results)
     if scores is None:
         _binary[stamp] = None
         while len(_binary) > _MOST_BINARY:
@@ -55,7 +55,7 @@ def graded_scores(results: BenchmarkFiles) -> GradedScores | None:
     return scores
 
 
-def _read(results: BenchmarkFiles) -> GradedScores | None:
+def _read_graded(results: BenchmarkFiles) -> GradedScores | None:
     item = BenchmarkResults(results.name, results.folder, tuple(file.path for file in results.files))
     try:
         if not _is_graded(item):

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 
 from newskills._version import __version__
 from newskills.base.paired import SIGNIFICANCE_LEVEL, PairedTest, holm, paired_test
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Row
 from newskills.view.discovery import BenchmarkFiles, Run
-from newskills.view.files import finite_number, table_or_empty
+from newskills.view.files import finite_number
 from newskills.view.library import Library
 from newskills.view.pages.comparison import paired_scores, read_side
 from newskills.view.pages.overview import overview_cell, settings_of
@@ -51,7 +52,7 @@ def score_matrix(library: Library) -> Row:
     catalog = library.catalog()
 
     def reader(run: Run, results: BenchmarkFiles) -> Read:
-        return _read(library, run, results)
+        return _read_summary(library, run, results)
 
     summaries = library.summaries(reader)
     summaries.ask(catalog, library.patience)
@@ -145,13 +146,14 @@ def _judged_tests(tests: Mapping[str, PairedTest]) -> Row:
     return judged
 
 
-def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
+def _read_summary(library: Library, run: Run, results: BenchmarkFiles) -> Read:
     shown = overview_cell(library, run, results, patience=INDEX_SECONDS)
-    score = table_or_empty(shown["score"])
+    score = object_or_empty(shown["score"])
     settings = {name: value[:LONGEST_VALUE] for name, value in settings_of(library, results).items()}
-    state_shown = WITHHELD if shown["withheld"] else shown["status"]
+    status = WITHHELD if shown["withheld"] else shown["status"]
+    fingerprint = results.fingerprint if shown["counted"] == 1 else UNFINISHED
     summary = CellSummary(
-        results.fingerprint if shown["counted"] == 1 else UNFINISHED,
+        fingerprint,
         str(score.get("metric") or ""),
         finite_number(score.get("value")),
         finite_number(score.get("low")),
@@ -160,7 +162,7 @@ def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
         shown["counts"]["unscored"],
         shown["truncated"],
         shown["began"],
-        state_shown,
+        status,
         (),
     )
     return Read(summary=summary, settings=settings)
@@ -200,10 +202,10 @@ def _name_order(name: str) -> list[str | int]:
 def _matrix_cell(place: int, summary: CellSummary | None) -> list[float | str | None]:
     if summary is None:
         return [place, None, None, None, 0, 0, 0, READING]
-    withheld = summary.status == WITHHELD
-    value, low, high = (None, None, None) if withheld else (summary.value, summary.low, summary.high)
-    lost = (summary.total, summary.unscored, summary.truncated)
-    return [place, _round_or_none(value), _round_or_none(low), _round_or_none(high), *lost, summary.status]
+    scores: list[float | None] = [None, None, None]
+    if summary.status != WITHHELD:
+        scores = [_round_or_none(value) for value in (summary.value, summary.low, summary.high)]
+    return [place, *scores, summary.total, summary.unscored, summary.truncated, summary.status]
 
 
 def _round_or_none(value: float | None) -> float | None:

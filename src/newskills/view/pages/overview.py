@@ -9,6 +9,7 @@ from typing import Any
 
 from newskills._version import __version__
 from newskills.base.errors import UnknownNameError
+from newskills.base.reading.json_values import object_or_empty
 from newskills.base.records import Row
 from newskills.base.stats import wilson_interval
 from newskills.run.planning.spec import RUN_FILE
@@ -20,7 +21,6 @@ from newskills.view.files import (
     read_description,
     read_json,
     state_of,
-    table_or_empty,
 )
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.rows import OUTCOME_NAMES
@@ -37,7 +37,9 @@ def overview_page(library: Library, *, run: str = "", benchmark: str = "") -> Ro
     Raises UnknownNameError for a run or a benchmark that is not there.
     """
     catalog = library.catalog()
-    shown = [library.run(run)] if run else list(catalog.runs.values())
+    shown = list(catalog.runs.values())
+    if run:
+        shown = [library.run(run)]
     runs: list[Row] = []
     for each in shown:
         names = sorted(name for name in each.benchmarks if benchmark in ("", name))
@@ -85,7 +87,7 @@ def overview_cell(library: Library, run: Run, results: BenchmarkFiles, patience:
     done, rows = _sum_whole(states, "done"), _sum_whole(states, "rows")
     if running:
         done, rows = _run_progress(library, run, results, states)
-    made_by = str(table_or_empty(extended.get("versions")).get("newskills") or "")
+    made_by = str(object_or_empty(extended.get("versions")).get("newskills") or "")
     seconds = None
     if began and len(ended) == len(began):
         seconds = max(ended) - min(began)
@@ -108,7 +110,7 @@ def overview_cell(library: Library, run: Run, results: BenchmarkFiles, patience:
         "withheld": bool(extended.get("withheld")),
         "newer": newer,
         "imported": str(
-            table_or_empty(read_description(library.folders, results).get("imported")).get("format") or ""
+            object_or_empty(read_description(library.folders, results).get("imported")).get("format") or ""
         ),
     }
 
@@ -131,7 +133,7 @@ def _run_progress(library: Library, run: Run, results: BenchmarkFiles, states: S
     begun = {file.seed for file in results.files}
     units = read_json(library.folders, run.folder / RUN_FILE).get("units")
     if isinstance(units, list):
-        described_units = [table_or_empty(unit) for unit in units]
+        described_units = [object_or_empty(unit) for unit in units]
     else:
         described_units = []
     planned = {finite_number(unit.get("seed")) for unit in described_units if unit.get("name") == results.name}
@@ -148,12 +150,12 @@ def _beginning_order(run: Row) -> tuple[float, str]:
 def headline_score(modes: Mapping[str, Any], extended: Mapping[str, Any]) -> Row | None:
     """Return the score of the mode that averages over most samples, in per cent, with its interval; None where there is
     no score."""
-    numbers = table_or_empty(extended.get("numbers"))
+    numbers = object_or_empty(extended.get("numbers"))
     names = [name for name in {**modes, **numbers} if name.startswith("pass@1")]
     if not names:
         names = list(numbers or modes)
     for mode in sorted(names, key=lambda name: (len(name), name), reverse=True):
-        for metric, value in _mode_scores(table_or_empty(numbers.get(mode)), table_or_empty(modes.get(mode))):
+        for metric, value in _mode_scores(object_or_empty(numbers.get(mode)), object_or_empty(modes.get(mode))):
             return {"mode": mode, "metric": metric, **value}
     return None
 
@@ -166,7 +168,7 @@ def _mode_scores(numbers: Row, metrics: Row) -> list[tuple[str, Row]]:
         names,
         key=lambda name: PREFERRED_METRICS.index(name) if name in PREFERRED_METRICS else len(PREFERRED_METRICS),
     ):
-        extended = table_or_empty(numbers.get(name))
+        extended = object_or_empty(numbers.get(name))
         value = finite_number(extended.get("value", metrics.get(name)))
         if value is not None:
             low, high = finite_number(extended.get("low")), finite_number(extended.get("high"))
@@ -178,11 +180,11 @@ def _mode_scores(numbers: Row, metrics: Row) -> list[tuple[str, Row]]:
 
 def _outcome_counts(extended: Row, states: Sequence[Row]) -> dict[str, int]:
     """Count samples by outcome: as the metrics say, else as the runs' records of themselves do."""
-    if table_or_empty(extended.get("ledger")):
-        ledgers = [table_or_empty(extended.get("ledger"))]
+    if object_or_empty(extended.get("ledger")):
+        ledgers = [object_or_empty(extended.get("ledger"))]
     else:
         ledgers = []
-    ledgers = ledgers or [table_or_empty(state.get("ledger")) for state in states]
+    ledgers = ledgers or [object_or_empty(state.get("ledger")) for state in states]
     return {
         name: sum(int(finite_number(ledger.get(name)) or 0) for ledger in ledgers)
         for name in ("correct", "wrong", "no_answer", "unscored")
@@ -190,9 +192,9 @@ def _outcome_counts(extended: Row, states: Sequence[Row]) -> dict[str, int]:
 
 
 def _truncated_count(state: Row) -> int:
-    ledger = table_or_empty(state.get("ledger"))
-    by_cause = finite_number(table_or_empty(ledger.get("causes")).get("truncation")) or 0
-    return int(max(by_cause, finite_number(table_or_empty(ledger.get("finish_reasons")).get("length")) or 0))
+    ledger = object_or_empty(state.get("ledger"))
+    by_cause = finite_number(object_or_empty(ledger.get("causes")).get("truncation")) or 0
+    return int(max(by_cause, finite_number(object_or_empty(ledger.get("finish_reasons")).get("length")) or 0))
 
 
 def _indexed_outcomes(indexed: IndexedBenchmark) -> dict[str, int]:
@@ -260,13 +262,13 @@ def settings_of(library: Library, results: BenchmarkFiles) -> dict[str, str]:
     """Return the settings that were asked for, as texts by name."""
     state = state_of(library.folders, results.files[0])
     about = read_description(library.folders, results)
-    settings = {name: str(value) for name, value in table_or_empty(state.get("settings")).items()}
+    settings = {name: str(value) for name, value in object_or_empty(state.get("settings")).items()}
     settings.pop("inference.random_seed", None)
     if "input_file" in settings:
         settings["data"] = settings.pop("input_file")
     settings |= {name: str(about[name]) for name in _TOLD if name in about and name not in settings}
     settings["seeds"] = str(len(results.files))
-    origin = table_or_empty(about.get("imported"))
+    origin = object_or_empty(about.get("imported"))
     if origin:
         settings |= {
             name: str(origin[key]) for name, key in (("system", "format"), ("model", "model")) if origin.get(key)

@@ -15,7 +15,15 @@ from newskills.view.files import finite_number
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.media import media_in
-from newskills.view.records import LONGEST_TEXT, as_text, gold_of, messages_in, read_record, require, shorten_texts
+from newskills.view.records import (
+    LONGEST_TEXT,
+    as_text,
+    gold_of,
+    messages_in,
+    read_record,
+    require_index,
+    shorten_texts,
+)
 from newskills.view.rows import NO_TOKENS, OUTCOME_NAMES
 from newskills.view.scans.viewed import marks_of
 from newskills.view.sent import judge_prompt_sent, prompt_sent, settings_sent
@@ -31,7 +39,7 @@ _REASONING = ("reasoning_content", "_reasoning", "thinking")
 def sample_page(library: Library, run: str, benchmark: str, file: int, number: int) -> Row:
     """Return the page of a record. Raises UnknownNameError, DataError."""
     indexed = library.indexed(run, benchmark)
-    index = require(indexed.indexes, file)
+    index = require_index(indexed.indexes, file)
     record = read_record(index, number)
     page: Row = {
         "run": run,
@@ -96,11 +104,9 @@ def _vote_blocks(indexed: IndexedBenchmark, samples: Sequence[Row], row: Row) ->
     for sample in samples:
         other = read_record(indexed.indexes[sample["file"]], sample["number"]).row or {}
         answer = other.get("predicted_answer")
-        answer_text = None if answer is None else as_text(answer)[:LONGEST_ANSWER]
-        answers.append(answer_text)
-    gold = gold_of(row)
-    gold_text = gold[1] if gold else None
-    return vote_block(answers, gold_text)
+        answers.append(None if answer is None else as_text(answer)[:LONGEST_ANSWER])
+    _, gold = gold_of(row) or ("", None)
+    return vote_block(answers, gold)
 
 
 def reply_of(row: Row) -> tuple[str, str]:
@@ -173,7 +179,7 @@ def media_bytes(
 ) -> tuple[bytes, str]:
     """Read (content, type) of an image or a sound of a record. Raises UnknownNameError, DataError."""
     indexed = library.indexed(run, benchmark)
-    index = require(indexed.indexes, file)
+    index = require_index(indexed.indexes, file)
     row = read_record(index, number).row or {}
     sent = prompt_sent(library.folders, indexed.run, index.file, row)
     media = media_in(sent.messages, row)

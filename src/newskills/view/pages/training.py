@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from newskills.base.reading.json_values import list_or_empty, object_or_empty
 from newskills.base.records import Row
 from newskills.train.loops.folder import CHECKPOINTS, EXAMPLES, METRICS, SAMPLES, SETTINGS, explained_file
 from newskills.view.files import finite_number, read_json
@@ -36,11 +37,11 @@ def training_page(library: Library, names: list[str]) -> Row:
 def step_rollouts(library: Library, name: str, step: int) -> list[Row]:
     """Return samples that were taken at a step, at most `MOST_ROLLOUTS` problems. Raises UnknownNameError."""
     folder = library.training(name).folder
-    explained = _explained_tokens(library.folders, explained_file(folder, step))
+    explained = iter(_explained_tokens(library.folders, explained_file(folder, step)))
     samples: list[Row] = []
     for row in _object_rows(library.folders, folder / SAMPLES):
         if row.get("step") == step:
-            tokens = explained[len(samples)] if len(samples) < len(explained) else []
+            tokens = next(explained, [])
             samples.append(shorten_texts(_rollout_row(row, tokens), 20_000))
             if len(samples) >= MOST_ROLLOUTS:
                 break
@@ -51,7 +52,7 @@ def _training_page(library: Library, name: str) -> Row:
     folder = library.training(name).folder
     rows = list(_object_rows(library.folders, folder / METRICS))
     sampled = [
-        (step, [_reward_components(response) for response in _list_or_empty(row.get("responses"))])
+        (step, [_reward_components(response) for response in list_or_empty(row.get("responses"))])
         for row in _object_rows(library.folders, folder / SAMPLES)
         if isinstance(step := row.get("step"), int)
     ]
@@ -81,15 +82,14 @@ def _training_page(library: Library, name: str) -> Row:
 def _explained_tokens(folders: Folders, path: Path) -> list[list[list[Row]]]:
     """Return the tokens of each response of each group of a step that was explained, with the logarithms of their
     chances before and after the step; none where it was not."""
-    groups = read_json(folders, path).get("groups") if path.is_file() else None
     return [
-        [_tokens(response) for response in group.get("responses") or ()]
-        for group in (groups if isinstance(groups, list) else ())
+        [_token_rows(response) for response in group.get("responses") or ()]
+        for group in list_or_empty(read_json(folders, path).get("groups"))
         if isinstance(group, dict)
     ]
 
 
-def _tokens(response: Row) -> list[Row]:
+def _token_rows(response: Row) -> list[Row]:
     return [
         {"text": as_text(token[0]), "before": finite_number(token[1]), "after": finite_number(token[2])}
         for token in response.get("tokens") or ()
@@ -97,17 +97,12 @@ def _tokens(response: Row) -> list[Row]:
     ]
 
 
-def _list_or_empty(value: Any) -> list[Any]:
-    if isinstance(value, list):
-        return value
-    return []
-
-
 def _reward_components(response: object) -> dict[str, float]:
     """Return what the reward of a response is the sum of."""
-    components = response.get("components") if isinstance(response, dict) else None
-    pairs = components.items() if isinstance(components, dict) else ()
-    return {str(name): figure for name, value in pairs if (figure := finite_number(value)) is not None}
+    components = object_or_empty(object_or_empty(response).get("components"))
+    return {
+        str(name): figure for name, value in components.items() if (figure := finite_number(value)) is not None
+    }
 
 
 def _rollout_row(row: Row, tokens: Sequence[Sequence[Row]] = ()) -> Row:

@@ -54,12 +54,12 @@ def scan_agreements(
 def _scanner_agreement(
     scanner: str, wanted: Sequence[LabelledSample], items: Sequence[BenchmarkResults]
 ) -> ScanAgreement:
-    labels: dict[tuple[str, int | None, str], str | None] = {}
+    labels: dict[tuple[str, int | None, str, str], str | None] = {}
     for item in items:
         for output, seed in zip(item.files, item.seeds, strict=True):
             for line in read_labels(output, scanner):
-                labels[item.benchmark, seed, line.id] = line.label
-    by_id: dict[str, list[tuple[str, int | None, str]]] = {}
+                labels[item.benchmark, seed, line.id, item.run] = line.label
+    by_id: dict[str, list[tuple[str, int | None, str, str]]] = {}
     for key in labels:
         by_id.setdefault(key[2], []).append(key)
     problems: dict[tuple[str, str], list[tuple[str, str | None]]] = {}

@@ -71,7 +71,7 @@ def load_question(path: Path) -> TranscriptQuestion:
 
 def request_rows(question: TranscriptQuestion, number: int, transcript: Transcript) -> list[Row]:
     """Return the rows that ask the question of the transcript with this number, one for each order of the labels."""
-    labels = list(question.labels.items())
+    labels = [f"- {label}: {meaning}" for label, meaning in question.labels.items()]
     text = shorten_middle(render_transcript(transcript), question.most_characters)
     others = [label for label in question.labels if label != NO_FINDING]
     if question.quotes:
@@ -82,11 +82,11 @@ def request_rows(question: TranscriptQuestion, number: int, transcript: Transcri
         {
             "id": f"{number}-{order}",
             "question": question.question,
-            "labels": "\n".join(f"- {label}: {meaning}" for label, meaning in labels[:: 1 if order == 1 else -1]),
+            "labels": "\n".join(ordered),
             "quotes_needed": needed,
             "transcript": text,
         }
-        for order in range(1, question.orders + 1)
+        for order, ordered in enumerate([labels, labels[::-1]][: question.orders], 1)
     ]
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from newskills.base.errors import DataError, UnknownNameError, UserError
 from newskills.base.records import Row
-from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, list_results
+from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, list_results, output_files
 from newskills.view.comparison.records import (
     BenchmarkRecords,
     read_facts,
@@ -17,6 +17,8 @@ from newskills.view.comparison.records import (
     read_whole_rows,
 )
 from newskills.view.comparison.why import prompt_text
+from newskills.view.discovery import discover_all
+from newskills.view.folders import Folders
 
 
 class SampleRow(NamedTuple):
@@ -45,10 +47,32 @@ class SampleRow(NamedTuple):
 
 
 def chosen_benchmarks(folder: Path, wanted: tuple[str, ...]) -> list[BenchmarkResults]:
-    """Return the benchmarks with finished files, or those of the names. Raises DataError where nothing is there,
-    UnknownNameError."""
+    """Return the benchmarks of a run with finished files, or those of the names. Raises DataError where nothing is
+    there, UnknownNameError."""
+    return _choose(list_results(folder), folder, wanted)
+
+
+def chosen_below(folder: Path, wanted: tuple[str, ...], notes: list[str]) -> list[BenchmarkResults]:
+    """Return the benchmarks of the folder itself and of all runs below it, as the viewer finds them; `notes` gets what
+    was not looked at. Raises as `chosen_benchmarks`."""
     items = list_results(folder)
-    names = [item.benchmark for item in items]
+    own = {item.folder.resolve() for item in items if item.files}
+    folders = Folders([folder])
+    catalog = discover_all(folders)
+    if not own:  # those of the folder itself may lie behind links, which the viewer leaves out
+        notes += catalog.notes
+    for run in sorted(catalog.runs.values(), key=lambda run: run.id):
+        name = "" if run.folder in folders.roots else run.id
+        items += [
+            BenchmarkResults(benchmark.name, benchmark.folder, files, name)
+            for benchmark in run.benchmarks.values()
+            if benchmark.folder not in own and (files := output_files(benchmark.folder))
+        ]
+    return _choose(items, folder, wanted)
+
+
+def _choose(items: list[BenchmarkResults], folder: Path, wanted: tuple[str, ...]) -> list[BenchmarkResults]:
+    names = list(dict.fromkeys(item.benchmark for item in items))
     for name in wanted:
         if name not in names:
             raise UnknownNameError("benchmark in the results", name, names)

@@ -136,7 +136,9 @@ def truncated(transcript: Transcript) -> Finding | None:
     """Report a reply that the token limit ended, or that never left its reasoning."""
     text = as_text(transcript.row.get("generation"))
     tail = text.rstrip()[-MAX_QUOTE_CHARS:]
-    quotes = (tail,) if len(tail) >= _LINES else ()
+    quotes: tuple[str, ...] = ()
+    if len(tail) >= _LINES:
+        quotes = (tail,)
     if transcript.row.get("finish_reason") == "length" or transcript.cause == "truncation":
         return Finding(label="token limit", quotes=quotes)
     if "<think>" in text and "</think>" not in text:

@@ -25,6 +25,9 @@ from newskills.view.scans.reading import sample_rows
 from newskills.view.scans.transcript import Transcript
 
 EXAMPLE_COUNT = 3
+MAX_TIMEOUTS = 3
+"""Samples in a row at the time limit, after which a scanner of somebody else's is given up: each costs two workers."""
+GIVEN_UP = f"given up: {MAX_TIMEOUTS} samples in a row reached the time limit"
 
 
 class ScanExample(Struct, frozen=True, kw_only=True):
@@ -36,9 +39,10 @@ class ScanExample(Struct, frozen=True, kw_only=True):
     quote: str
 
 
-class ScanResult(Struct, frozen=True, kw_only=True):
+class ScanResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one scanner said of one benchmark.
 
+    run       where the benchmark's run lies below the folder that was scanned; empty for that folder itself
     labels    label → samples with it
     invalid   reason → samples without a valid result
     examples  the first samples with a label other than no
@@ -52,11 +56,36 @@ class ScanResult(Struct, frozen=True, kw_only=True):
     invalid: dict[str, int]
     examples: tuple[ScanExample, ...]
     folder: str
+    run: str = ""
+
+    @property
+    def place(self) -> str:
+        """The benchmark, behind its run where that lies below the folder that was scanned."""
+        return f"{self.run} · {self.benchmark}" if self.run else self.benchmark
 
     @property
     def reported(self) -> int:
         """Samples with a label other than no."""
         return sum(self.labels.values()) - self.labels.get(NO_FINDING, 0)
+
+
+class TimeoutCount:
+    """Counts the samples in a row at which the scanner of a pass reached its time limit. Ours are never given up: their
+    time grows with the transcript alone."""
+
+    def __init__(self, own: bool) -> None:
+        self.own = own
+        self.in_a_row = 0
+        self.given_up = False
+
+    def add(self, outcome: list[ScanLine] | Failure) -> bool:
+        """Count an outcome, and return whether the scanner is given up."""
+        if isinstance(outcome, Failure) and outcome.cause == "timeout":
+            self.in_a_row += 1
+        else:
+            self.in_a_row = 0
+        self.given_up = not self.own and self.in_a_row >= MAX_TIMEOUTS
+        return self.given_up
 
 
 class ScanTally:
@@ -86,6 +115,7 @@ class ScanTally:
             invalid=dict(self.invalid.most_common()),
             examples=tuple(self.examples),
             folder=str(scan_folder(self.item.files[0], self.scanner)),
+            run=self.item.run,
         )
 
 
@@ -110,8 +140,9 @@ def scan_by_rules(
     for spec in specs:
         SCANNERS.get(spec)
     own = [spec for spec in specs if spec in SCANNERS.built_in()]
-    groups = [own] if own else []
-    groups += [[spec] for spec in specs if spec not in own]
+    groups = [[spec] for spec in specs if spec not in own]
+    if own:
+        groups.insert(0, own)
     results: list[ScanResult] = []
     for group in groups:
         options = PoolOptions(cpu_seconds=time_limit, max_batch=8)
@@ -119,13 +150,25 @@ def scan_by_rules(
         with WorkerPool(
             "newskills.view.scans.worker:make", config, result_type=list[ScanLine], options=options
         ) as pool:
+            timeouts = TimeoutCount(group is own)
             for item in items:
-                results += _scan_benchmark(pool, item, {spec: names[spec] for spec in group}, notes)
-    return sorted(results, key=lambda result: (result.benchmark, list(names.values()).index(result.scanner)))
+                results += _scan_benchmark(pool, item, {spec: names[spec] for spec in group}, timeouts, notes)
+        if timeouts.given_up:
+            notes.append(
+                f"{names[group[0]]} was given up: it reached its time limit ({time_limit:g} s of CPU) for "
+                f"{MAX_TIMEOUTS} samples in a row. The samples after them have no valid result."
+            )
+    return sorted(
+        results, key=lambda result: (result.run, result.benchmark, list(names.values()).index(result.scanner))
+    )
 
 
 def _scan_benchmark(
-    pool: WorkerPool[list[ScanLine]], item: BenchmarkResults, names: dict[str, str], notes: list[str]
+    pool: WorkerPool[list[ScanLine]],
+    item: BenchmarkResults,
+    names: dict[str, str],
+    timeouts: TimeoutCount,
+    notes: list[str],
 ) -> Iterator[ScanResult]:
     tallies = [ScanTally(name, item) for name in names.values()]
     samples: deque[tuple[Path, int | None, int, str]] = deque()
@@ -135,10 +178,26 @@ def _scan_benchmark(
             samples.append((sample.output, sample.seed, sample.place, str(sample.row.get("id"))))
             yield sample.for_worker
 
+    def outcomes() -> Iterator[list[ScanLine] | Failure | None]:
+        """Yield one for each sample, None for those after the scanner was given up."""
+        rows = records()
+        if not timeouts.given_up:
+            for outcome in pool.map(rows):
+                ended = timeouts.add(outcome)
+                yield outcome
+                if ended:
+                    break
+        while samples:
+            yield None
+        for _ in rows:
+            yield None
+
     with LabelFiles() as files:
-        for outcome in pool.map(records()):
+        for outcome in outcomes():
             output, seed, place, identity = samples.popleft()
-            if isinstance(outcome, Failure):
+            if outcome is None:
+                lines = [ScanLine(id=identity, label=None, invalid=GIVEN_UP) for _ in tallies]
+            elif isinstance(outcome, Failure):
                 lines = [check_returned(identity, outcome, Transcript({})) for _ in tallies]
             else:
                 lines = outcome

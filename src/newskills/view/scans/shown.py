@@ -26,16 +26,17 @@ def as_text(results: Sequence[ScanResult], agreement: Sequence[ScanAgreement], f
             where = f'{first.scanner} = "{label}"'
         else:
             where = f"{first.scanner} = {label}"
-        lines += ["", f"next: ns samples {folder} --where '{where}'"]
+        shown = f"{folder.rstrip('/')}/{first.run}" if first.run else folder
+        lines += ["", f"next: ns samples {shown} --where '{where}'"]
     return printable("\n".join(lines)) + "\n"
 
 
 def _scan_lines(results: Sequence[ScanResult], agreement: Sequence[ScanAgreement]) -> Iterator[str]:
-    for number, benchmark in enumerate(dict.fromkeys(result.benchmark for result in results)):
+    for number, place in enumerate(dict.fromkeys(result.place for result in results)):
         if number:
             yield ""
-        own = [result for result in results if result.benchmark == benchmark]
-        yield f"{benchmark} · {counted(own[0].samples, 'sample')}"
+        own = [result for result in results if result.place == place]
+        yield f"{place} · {counted(own[0].samples, 'sample')}"
         rows = [row for result in own for row in _label_rows(result)]
         yield from table_lines(rows, ("scanner", "label", "samples", "share", "example"), WIDTH)
     invalid = [result for result in results if result.invalid]
@@ -44,7 +45,7 @@ def _scan_lines(results: Sequence[ScanResult], agreement: Sequence[ScanAgreement
     for result in invalid:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.invalid.items())
         yield from wrap_text(
-            f"{result.scanner} of {result.benchmark}: no valid result: {reasons}.", WIDTH, hanging="  "
+            f"{result.scanner} of {result.place}: no valid result: {reasons}.", WIDTH, hanging="  "
         )
     for scanner_agreement in agreement:
         yield from _agreement_lines(scanner_agreement)

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from newskills.base.reading.json_values import list_or_empty, object_or_empty
 from newskills.base.reading.reply_text import split_thinking
 from newskills.base.records import Row
 from newskills.view.records import as_text, gold_of, question_of, turns_of
@@ -72,7 +73,8 @@ class Transcript:
         text = as_text(self.row.get("generation"))
         if not text:
             replies = [turn for turn in self.turns if turn.get("role") == "assistant"]
-            text = content_text(replies[-1].get("content")) if replies else ""
+            if replies:
+                text = content_text(replies[-1].get("content"))
         return split_thinking(text)[1]
 
     @cached_property
@@ -97,7 +99,9 @@ class Transcript:
 
     def exchanges(self) -> Iterator[ToolExchange]:
         """Yield each output of a tool, a command or executed code with what led to it and what followed."""
-        roles = (*_OUTPUT_ROLES, "user") if isinstance(self.row.get("steps"), list) else _OUTPUT_ROLES
+        roles = [*_OUTPUT_ROLES]
+        if isinstance(self.row.get("steps"), list):
+            roles.append("user")
         call = ""
         for place, turn in enumerate(self.turns):
             if turn.get("role") == "assistant":
@@ -134,11 +138,15 @@ def content_text(content: Any) -> str:
     """Return the text of a message: of a list of parts their texts, and what the others are in brackets."""
     if not isinstance(content, list):
         return as_text(content)
-    parts = [part if isinstance(part, dict) else {"text": as_text(part)} for part in content]
-    return "\n".join(
-        part["text"] if isinstance(part.get("text"), str) else f"[{as_text(part.get('type') or 'part')}]"
-        for part in parts
-    )
+    return "\n".join(map(_part_text, content))
+
+
+def _part_text(part: Any) -> str:
+    if not isinstance(part, dict):
+        return as_text(part)
+    if isinstance(part.get("text"), str):
+        return str(part["text"])
+    return f"[{as_text(part.get('type') or 'part')}]"
 
 
 def commands_of(transcript: Transcript) -> Iterator[str]:
@@ -157,10 +165,8 @@ def _agent_steps(row: Row) -> list[Row]:
 
 
 def _call_texts(turn: Row) -> Iterator[str]:
-    calls = turn.get("tool_calls")
-    call_list = calls if isinstance(calls, list) else ()
-    for call in call_list:
-        function = call.get("function") if isinstance(call, dict) else None
+    for call in list_or_empty(turn.get("tool_calls")):
+        function = object_or_empty(call).get("function")
         if isinstance(function, dict):
             yield as_text(function.get("arguments"))
 

@@ -320,7 +320,7 @@ def worth(values: Sequence[float], returns: int) -> HeldOut:
 
 @pytest.mark.parametrize(
     ("values", "went_back"),
-    [([0.5, 0.75, 0.25, 0.5, 0.5, 0.5], {4: 2}), ([0.5, 0.25, 0.25, 0.5, 0.75, 0.75], {2: 0, 4: 0})],
+    [([0.5, 0.75, 0.25, 0.25, 0.5, 0.5], {6: 2}), ([0.5, 0.25, 0.25, 0.5, 0.75, 0.75], {4: 0})],
 )
 def test_a_run_that_does_harm_goes_back_as_on_cpu(
     model: Path, tmp_path: Path, values: list[float], went_back: dict[int, int]
@@ -339,14 +339,14 @@ def test_a_run_that_does_harm_goes_back_as_on_cpu(
 
 
 def test_reinforcement_goes_back_too_but_not_all_weights(model: Path, tmp_path: Path) -> None:
-    values = [0.75, 0.5, 0.75, 0.75]
+    values = [0.75, 0.5, 0.5, 0.75]
     config = msgspec.structs.replace(GRPO, steps=5, schedule="constant")
     assert reinforce(model, tmp_path / "pairs", config, held_out=worth(values, 1))
     rates = [row["learning_rate"] for row in metrics(tmp_path / "pairs") if row["step"]]
-    assert rates == pytest.approx([0.02, 0.02, 0.005, 0.005, 0.005])
+    assert rates == pytest.approx([0.02, 0.02, 0.02, 0.02, 0.005])
     settings = msgspec.structs.replace(SETTINGS, weights="full")
     assert reinforce(model, tmp_path / "full", config, settings, held_out=worth(values, 1))
-    assert metrics(tmp_path / "full")[-1]["step"] == 2
+    assert metrics(tmp_path / "full")[-1]["step"] == 4
 
 
 @pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.pt"])

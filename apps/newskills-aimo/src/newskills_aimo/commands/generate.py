@@ -33,7 +33,7 @@ COMMAND = Command(
     options=Options,
     config=GenerationConfig,
     run="newskills_aimo.running.generation:run",
-    result="newskills_aimo.running.generation:result",
+    result="newskills_aimo.running.generation:generate_answers",
     examples=(
         'ns aimo generate --model ./outputs/rl_math --strategy tir --problem "What is 17 squared?"',
         "ns aimo generate --model smollm2 --strategy majority_vote --num-samples 8 --input-file problems.jsonl",

@@ -75,7 +75,7 @@ COMMAND = Command(
     options=Options,
     config=AimoConfig,
     run="newskills_aimo.running.stages:run",
-    result="newskills_aimo.running.stages:result",
+    result="newskills_aimo.running.stages:run_stages",
     examples=(
         "ns aimo train --stage full --base-model Qwen/Qwen2.5-14B",
         "ns aimo train --stage rl --base-model smollm2 --max-samples 200 --force-cpu --output-dir outputs/small",

@@ -12,7 +12,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.store import read_rows, write_rows
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills_aimo.recipe.evaluating import prompt_settings, server_options, serving_lines
 from newskills_aimo.recipe.lines import CommandLine
 
@@ -89,4 +89,4 @@ def final_answers(spec: AnsweringTask) -> list[tuple[Row, str | None]]:
 def _final_answer(row: Row) -> str | None:
     if row.get("predicted_answer") is not None:
         return str(row["predicted_answer"])
-    return extract(str(row.get("generation") or ""), ExtractionPolicy()).answer
+    return extract_by_policy(str(row.get("generation") or ""), ExtractionPolicy()).answer

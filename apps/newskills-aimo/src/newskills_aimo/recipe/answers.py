@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract_by_policy
 from newskills.graders.voting.values import same_answer
 from newskills.run.rewarding.graders import BatchGrader
 from newskills_math.normalise import comparison_key, tidy_answer
@@ -25,7 +25,7 @@ def extract_boxed_answer(text: str) -> str | None:
     >>> extract_boxed_answer(r"So \\boxed{\\frac{1}{2}}.")
     '\\\\frac{1}{2}'
     """
-    extracted = extract(text, ExtractionPolicy())
+    extracted = extract_by_policy(text, ExtractionPolicy())
     if extracted.how in ("box", "boxes"):
         return extracted.answer
     return None
@@ -49,7 +49,7 @@ def extract_answer_from_solution(text: str) -> str | None:
     >>> extract_answer_from_solution("The answer is 12.")
     '12'
     """
-    return extract(text, ExtractionPolicy()).answer
+    return extract_by_policy(text, ExtractionPolicy()).answer
 
 
 def normalize_answer(answer: str) -> str:
@@ -107,7 +107,7 @@ def _answer_in(text: str | None) -> str | None:
     """Return the final answer of a text; a single short line in which none is marked is itself the answer."""
     if text is None or not text.strip():
         return None
-    extracted = extract(text, ExtractionPolicy())
+    extracted = extract_by_policy(text, ExtractionPolicy())
     if extracted.answer is not None or extracted.how != "none":
         return extracted.answer
     line = text.strip()

@@ -13,7 +13,7 @@ from newskills_aimo.recipe.answering import OUTPUT, AnsweringTask, answering_lin
 from newskills_aimo.running.lines import results_folder, run_line, show_lines, value_after, vllm_gpus
 
 
-def result(parsed: Parsed[Options]) -> Path | None:
+def generate_answers(parsed: Parsed[Options]) -> Path | None:
     """Return the file of the answers, None for a dry run. Raises NewskillsError."""
     return value_after(run, parsed, lambda: _answering_task(parsed).output_dir / OUTPUT)
 

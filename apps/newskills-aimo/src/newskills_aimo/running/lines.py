@@ -89,9 +89,9 @@ def _split_known(
     values: Mapping[str, Any], known_names: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return (the values that are known, those that are not), without None."""
-    known: dict[str, Any] = {}
+    known_values: dict[str, Any] = {}
     unknown: dict[str, Any] = {}
     for name, value in values.items():
         if value is not None:
-            (known if name in known_names else unknown)[name] = value
-    return known, unknown
+            (known_values if name in known_names else unknown)[name] = value
+    return known_values, unknown

@@ -42,7 +42,7 @@ KEYS = {
 """Options → keys of the stages that run, where they have them."""
 
 
-def result(parsed: Parsed[Options]) -> Path | None:
+def run_stages(parsed: Parsed[Options]) -> Path | None:
     """Return the folder of the model that the last stage trained, None for a dry run. Raises NewskillsError."""
     last = _stage_names(parsed.options)[-1]
     return value_after(run, parsed, lambda: Path(_resolve_settings(parsed).value.stage(last).output) / FINAL)

@@ -39,7 +39,7 @@ COMMAND = _Evaluate(
     "use ns eval; that is newskills.evaluate in Python.)",
     options=ProfileEvaluateOptions,
     run="newskills_evaluator.running.profile_evaluate:run",
-    result="newskills_evaluator.running.profile_evaluate:result",
+    result="newskills_evaluator.running.profile_evaluate:evaluate_profile",
     any_keys=True,
     examples=(
         "ns evaluate -c my-evaluation.yaml --dry-run",

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills_evaluator.running.info import InfoOptions, result, run
+from newskills_evaluator.running.info import InfoOptions, find_invocations, run
 
 COMMAND = Command(
     name="info",
     summary="Show an invocation of ns evaluate: its jobs, the folders of their files, and their scores.",
     options=InfoOptions,
     run=run,
-    result=result,
+    result=find_invocations,
     examples=("ns info", "ns info 3f9c0a", "ns info 3f9c0a --config"),
 )

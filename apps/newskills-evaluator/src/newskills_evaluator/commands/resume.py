@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills_evaluator.running.resume import ResumeOptions, result, run
+from newskills_evaluator.running.resume import ResumeOptions, resume_invocation, run
 
 COMMAND = Command(
     name="resume",
@@ -12,6 +12,6 @@ COMMAND = Command(
     "stopped: finished replies are kept.",
     options=ResumeOptions,
     run=run,
-    result=result,
+    result=resume_invocation,
     examples=("ns resume 3f9c0a", "ns resume 3f9c0a.1 -f"),
 )

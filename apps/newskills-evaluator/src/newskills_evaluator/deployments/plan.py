@@ -12,7 +12,6 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline
 from newskills.launch.clusters.config import ClusterConfig, python_of
 from newskills_evaluator.artifacts import FACTS
-from newskills_evaluator.compile.tree import get_section
 from newskills_evaluator.config import CompiledConfig, EnvMap, EnvValue, EvaluationTask
 from newskills_evaluator.deployments.balancer import proxy_script
 from newskills_evaluator.deployments.clients import client_command, facts_of
@@ -125,7 +124,10 @@ def _task_job(
 def _judge_key(task: EvaluationTask, variables: DeploymentVariables) -> EnvMap:
     """Return the variable that `params.extra.judge` names for its key, as if it stood in the task's env_vars, too;
     empty where it names none that is set."""
-    name = get_section(task.params.extra, "judge").get("api_key")
+    judge = task.params.extra.get("judge")
+    if not isinstance(judge, dict):
+        return {}
+    name = judge.get("api_key")
     if isinstance(name, str) and name in variables.environ:
         return {name: EnvValue("host", name)}
     return {}

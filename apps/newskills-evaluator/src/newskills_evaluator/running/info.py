@@ -38,7 +38,7 @@ class InfoOptions(Struct, frozen=True, kw_only=True):
     last: Annotated[int, Meta(ge=1, description="number of invocations to show if none is named")] = 20
 
 
-def result(parsed: Parsed[InfoOptions]) -> list[Invocation]:
+def find_invocations(parsed: Parsed[InfoOptions]) -> list[Invocation]:
     """Return the invocation that is named, else the latest ones, the last first. Raises UnknownNameError,
     ConfigError."""
     from newskills_evaluator.invocations import Store
@@ -56,7 +56,7 @@ def result(parsed: Parsed[InfoOptions]) -> list[Invocation]:
 
 
 def run(parsed: Parsed[InfoOptions]) -> int:
-    """Show the invocation that is named, else the latest ones, and return the exit code. Raises as `result`."""
+    """Show the named invocation, else the latest ones; return the exit code. Raises as `find_invocations`."""
     options = parsed.options
     if options.id is None:
         return _print_invocations(options.last)

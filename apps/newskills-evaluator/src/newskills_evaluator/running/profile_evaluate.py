@@ -53,7 +53,7 @@ def run(parsed: Parsed[ProfileEvaluateOptions]) -> int:
     return next((invocation.exit_code for invocation in _submit_evaluations(parsed) if invocation.exit_code), 0)
 
 
-def result(parsed: Parsed[ProfileEvaluateOptions]) -> list[Invocation] | None:
+def evaluate_profile(parsed: Parsed[ProfileEvaluateOptions]) -> list[Invocation] | None:
     """Evaluate for Python, and return what was submitted; None for a dry run.
 
     Raises NewskillsError where a task failed.

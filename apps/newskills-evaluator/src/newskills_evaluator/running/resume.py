@@ -39,7 +39,7 @@ def run(parsed: Parsed[ResumeOptions]) -> int:
     return _resume_jobs(parsed)[0]
 
 
-def result(parsed: Parsed[ResumeOptions]) -> Invocation | None:
+def resume_invocation(parsed: Parsed[ResumeOptions]) -> Invocation | None:
     """Return the jobs as they are once they were submitted again, with `follow` once they have ended; None for a dry
     run. Raises NewskillsError where one of them failed."""
     from newskills_evaluator.oversight import job_statuses

@@ -46,7 +46,7 @@ class ServeTinkerOptions(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
-def result(parsed: Parsed[ServeTinkerOptions]) -> EndedService | None:
+def serve_tinker(parsed: Parsed[ServeTinkerOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError, AuthError,
     ServerStartError."""
     options = parsed.options

@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct, field
 
-from newskills.base.aio import backoff
+from newskills.base.aio import backoff_seconds
 from newskills.base.errors import HttpError, RateLimitError
 from newskills.base.records import Message, Request
 from newskills.run.engine.asking.pauses import RefusalHistory
@@ -41,8 +41,8 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
         """Return the seconds until the next try beyond what the server says; at a limit the gate slows down."""
         quick, longest = FIRST_RETRY_SHARE * self.first_delay, self.longest_delay
         if isinstance(error, RateLimitError) or error.status == 503:
-            return backoff(min(tries, 4), base=quick, cap=longest)
-        return backoff(max(tries, 2 * tries - 3), base=quick, cap=longest)
+            return backoff_seconds(min(tries, 4), base=quick, cap=longest)
+        return backoff_seconds(max(tries, 2 * tries - 3), base=quick, cap=longest)
 
 
 class PendingRequest(Struct, eq=False):

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from newskills.base.aio import backoff
+from newskills.base.aio import backoff_seconds
 from newskills.base.errors import (
     BadRequestError,
     HttpError,
@@ -412,7 +412,10 @@ class BatchFlow:
             self._say(f"{error} It is tried again, for up to {format_duration(patience)}.")
         server_wait = getattr(error, "retry_after", None) or 0.0
         await asyncio.sleep(
-            max(server_wait, backoff(tries + 1, base=self._policy.first_delay, cap=self._policy.longest_delay))
+            max(
+                server_wait,
+                backoff_seconds(tries + 1, base=self._policy.first_delay, cap=self._policy.longest_delay),
+            )
         )
 
 

@@ -16,7 +16,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from newskills.agents.definition import AgentDefinition, agents_folder, filled, places
+from newskills.agents.definition import AgentDefinition, agents_folder, fill_placeholders, placeholder_values
 from newskills.agents.installing import find_installed, folders_of
 from newskills.base.environment import AgentEnvironment, ExecutedCommand, McpServer
 from newskills.base.errors import ConfigError, ContextLimitError, DataError, EnvironmentFailedError
@@ -92,7 +92,7 @@ class DeclaredAgent:
             name = str(options.file or definition.name)
             into = f" --folder={config.folder}" if config.folder else ""
             raise ConfigError(
-                f"The agent {definition.shown} is not installed in {folder}.",
+                f"The agent {definition.display_name} is not installed in {folder}.",
                 hint=f"Install it once: ns agents install {name}{into}",
             )
         self.version = installed.version
@@ -105,7 +105,7 @@ class DeclaredAgent:
         )
         self._recorders = TaskRecorders()
         self._container = ContainerProgram(
-            definition.shown,
+            definition.display_name,
             folders_of(definition, folder),
             python="python3",
             recorder=self._recorders,
@@ -157,7 +157,7 @@ class DeclaredAgent:
 
         def line(endpoint: ProgramEndpoint) -> tuple[str, bytes]:
             values = {
-                **places(),
+                **placeholder_values(),
                 "task": task,
                 "task_file": TASK_FILE,
                 "model": session.model.name,
@@ -165,8 +165,11 @@ class DeclaredAgent:
                 "key": endpoint.identity,
                 "workdir": workdir,
             }
-            words = [*endpoint.forward, *filled([*self._definition.command, *self.config.arguments], values)]
-            variables = filled({**self._definition.variables, **self._variables}, values)
+            words = [
+                *endpoint.forward,
+                *fill_placeholders([*self._definition.command, *self.config.arguments], values),
+            ]
+            variables = fill_placeholders({**self._definition.variables, **self._variables}, values)
             script = run_script(self._definition, values, variables, words, mcp_servers(row))
             return "sh -s", script.encode("utf-8", "replace")  # a script may be longer than a word
 
@@ -202,9 +205,9 @@ class DeclaredAgent:
         if session.failure is not None and not cut:
             raise session.failure
         if not session.replies:
-            raise EnvironmentFailedError(f"{self._definition.shown} {self._silence(ran, session)}")
+            raise EnvironmentFailedError(f"{self._definition.display_name} {self._silence(ran, session)}")
         if not cut and self._end(ran, session) == BROKEN:
-            raise EnvironmentFailedError(f"{self._definition.shown} failed: {format_ending(ran)}")
+            raise EnvironmentFailedError(f"{self._definition.display_name} failed: {format_ending(ran)}")
 
     def _silence(self, ran: ExecutedCommand, session: GatewayTask) -> str:
         """Return why there is no reply."""

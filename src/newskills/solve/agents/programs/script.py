@@ -11,7 +11,7 @@ import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 
-from newskills.agents.definition import OUT, AgentDefinition, filled
+from newskills.agents.definition import OUT, AgentDefinition, fill_placeholders
 from newskills.base.environment import McpServer
 from newskills.solve.agents.programs.program import WORK
 
@@ -50,10 +50,10 @@ def run_script(
         words = [*words, *(word for entry in entries.values() for word in entry)]
     for path, content in files.items():
         if isinstance(content, str):
-            text = filled(content, values)
+            text = fill_placeholders(content, values)
         else:
-            text = json.dumps(filled(content, values), indent=2, ensure_ascii=False)
-        lines += _write_commands(filled(path, values), text)
+            text = json.dumps(fill_placeholders(content, values), indent=2, ensure_ascii=False)
+        lines += _write_commands(fill_placeholders(path, values), text)
     lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     return "\n".join([*lines, f"exec {shlex.join(words)}", ""])
 
@@ -61,7 +61,9 @@ def run_script(
 def gather_script(definition: AgentDefinition) -> str:
     """Return the script that copies what the program has logged to OWN_LOG, and removes its files from the task's
     folder."""
-    patterns = " ".join(_shell_path(pattern, is_pattern=True) for pattern in filled(definition.log, {"out": OUT}))
+    patterns = " ".join(
+        _shell_path(pattern, is_pattern=True) for pattern in fill_placeholders(definition.log, {"out": OUT})
+    )
     lines = [f"rm -rf {OWN_LOG}; mkdir -p {OWN_LOG}; n=0"]
     if patterns:
         lines += [
