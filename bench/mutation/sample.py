@@ -40,13 +40,12 @@ BITS = re.compile(r"core/ReplaceBinaryOperator_(?!Bit|LShift|RShift)\w+_(?:Bit\w
 """Bits of a float are a TypeError, which proves nothing of a test."""
 _seconds = itertools.count(1)
 """Since 1970, for mutated files: Python compiles a file anew where its time is another."""
-RECORDS = (
-    *("chunks", "completeness", "damage", "engine", "group_log", "grow", "journal", "log", "log_index", "merging"),
-    *("paths", "record", "rejoin", "rows", "state", "texts", "unmerged"),
-)
-
 METRICS = ("documents", "judges", "logic_grid", "long_context", "long_text", "longfact", "measures", "option_set")
 """These, and some more, compute metrics of what their graders say."""
+GRADER_TESTS = tuple(
+    f"graders/{room}test_*.py"
+    for room in ("", "choices/", "documents/", "judges/", "lean/", "math/", "reading/", "tau2/", "texts/")
+)
 MATH, LIBRARY_TESTS = "libs/newskills-math/src/newskills_math", "libs/newskills-math/tests"
 
 
@@ -63,20 +62,26 @@ AREAS: Mapping[str, Area] = {
     "metrics": Area(
         ("src/newskills/metrics/**/*.py",),
         (
-            *("metrics/test_*.py", "run/test_voting.py", "run/test_summarize.py", "run/test_counted.py"),
-            *(f"graders/test_{name}.py" for name in (*METRICS, "arena", "rubric", "tau2", "translation")),
+            *(
+                "metrics/test_*.py",
+                *(f"run/reporting/test_{name}.py" for name in ("voting", "summarize", "counted")),
+            ),
+            *(f"graders/**/test_{name}.py" for name in (*METRICS, "arena", "rubric", "tau2", "translation")),
             *("graders/instructions/test_multi_if.py", "solve/test_loglikelihood.py"),
         ),
     ),
-    "records": Area(("src/newskills/run/records/*.py",), tuple(f"run/test_{name}.py" for name in RECORDS)),
+    "records": Area(
+        ("src/newskills/run/records/*.py",),
+        ("run/records/test_*.py", "run/engine/test_engine.py", "run/reporting/test_texts.py"),
+    ),
     "math": Area(
         (f"{MATH}/**/*.py", *(f"src/newskills/graders/{room}/*.py" for room in ("math", "voting"))),
-        ("graders/test_*.py",),
+        GRADER_TESTS,
         ("test_math_*.py", "test_api.py"),
     ),
     "graders": Area(
         tuple(f"src/newskills/graders/{room}*.py" for room in ("", "reading/", "instructions/", "tool_calls/")),
-        ("graders/test_*.py", "graders/instructions/test_*.py", "graders/tool_calls/test_*.py"),
+        (*GRADER_TESTS, "graders/instructions/test_*.py", "graders/tool_calls/test_*.py"),
     ),
 }
 

@@ -14,7 +14,7 @@ from tests.server import Answer, Script
 
 FILE = """
 from newskills.base.benchmark import Benchmark, Judge
-from newskills.benchmarks.chat_judge.arena_hard import judge
+from newskills.benchmarks.chat_judge.arena_hard import arena_judge
 
 def rows(split):
     for n, category in enumerate(("hard_prompt", "creative_writing", "hard_prompt")):
@@ -26,7 +26,7 @@ def talks(split):
 BENCHMARKS = (ARENA, TALKS) = (
     Benchmark(
         name="games", category="own", title="x", generate_rows=rows, prompt="generic/default", grader="",
-        metric="arena", judge=judge(creative=True),
+        metric="arena", judge=arena_judge(creative=True),
     ),
     Benchmark(
         name="talks", category="own", title="x", generate_rows=talks, prompt="generic/default", grader="",
