@@ -126,10 +126,7 @@ def _install_npm(
 ) -> None:
     """Install packages of npm. Raises ConfigError."""
     install = definition.install
-    packages = [
-        f"{install.npm}@{install.version}",
-        *fill_placeholders(install.more, placeholder_values()),
-    ]
+    packages = [f"{install.npm}@{install.version}", *fill_placeholders(install.more, placeholder_values())]
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--no-save", f"--prefix={place}"]
     if mirror is not None:
         options += [f"--cache={mirror / 'npm'}", "--offline" if offline else "--prefer-offline"]
@@ -144,10 +141,7 @@ def _install_pip(
 ) -> None:
     """Install packages of PyPI into an environment of their own. Raises ConfigError."""
     install = definition.install
-    packages = [
-        f"{install.pip}=={install.version}",
-        *fill_placeholders(install.more, placeholder_values()),
-    ]
+    packages = [f"{install.pip}=={install.version}", *fill_placeholders(install.more, placeholder_values())]
     _make_venv(definition, place, offline, environ)
     python = str(place / "venv/bin/python")
     options = ["--disable-pip-version-check", "--quiet"]

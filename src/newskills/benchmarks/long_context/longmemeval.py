@@ -38,12 +38,14 @@ def row(raw: Row, index: int) -> Row:
         f"\n### Session {number}:\nSession Date: {date}\nSession Content:\n\n{json.dumps(_unmarked_turns(turns))}\n"
         for number, (date, turns) in enumerate(sessions, 1)
     ]
-    rule, reference, judged_as, subsets = _RULES[kind], "Reference answer", kind, [kind]
-    if kind == "single-session-preference":
-        reference = "Description"
+    subsets = [kind]
     if raw["question_id"].endswith("_abs"):
         rule, reference, judged_as = _ABSTAIN, "Why it cannot be answered", "abstention"
         subsets.append(judged_as)
+    else:
+        rule, reference, judged_as = _RULES[kind], "Reference answer", kind
+        if kind == "single-session-preference":
+            reference = "Description"
     return {
         "id": raw["question_id"],
         "question": raw["question"],

@@ -339,16 +339,11 @@ def _command_words(command: str | list[str] | None) -> list[str] | None:
 def _parse_variables(where: str, written: Mapping[str, Any] | list[str] | None) -> dict[str, str]:
     """Return the variables of a mapping, or of a list of `NAME=value`. Raises UnsupportedTaskError for one that this
     machine would have to give."""
-    pairs: Mapping[str, Any]
     if isinstance(written, list):
-        pairs = {}
-        for item in written:
-            name, equals, value = item.partition("=")
-            pairs[name] = value if equals else None
-    else:
-        pairs = written or {}
+        parts = [item.partition("=") for item in written]
+        written = {name: value if equals else None for name, equals, value in parts}
     variables = {}
-    for name, value in pairs.items():
+    for name, value in (written or {}).items():
         if value is None:
             raise UnsupportedTaskError(f"it needs variables of the machine ({where}: `{name}`)")
         variables[name] = str(value).lower() if isinstance(value, bool) else str(value)

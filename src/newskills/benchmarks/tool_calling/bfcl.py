@@ -86,7 +86,7 @@ def bfcl_benchmark(version: str, category: str, traps: tuple[str, ...] = ()) -> 
         citation="Patil et al., ICML 2025",
         traps=traps
         + (_CONVERSATION_TRAPS if conversation else ())
-        + _RELEVANCE_TRAPS.get(_check_kind(category), ()),
+        + _RELEVANCE_TRAPS.get(_kind_of_check(category), ()),
     )
 
 
@@ -141,7 +141,7 @@ def row(category: str, raw: Row, index: int) -> Row:
         "messages": raw["question"][0],
         "function": functions,
         "tools": [openai_tool(function, language) for function in functions if function["name"] not in late],
-        "check": _check_kind(category),
+        "check": _kind_of_check(category),
         "language": language.lower(),
     }
     if "ground_truth" in raw:
@@ -155,7 +155,7 @@ def row(category: str, raw: Row, index: int) -> Row:
     return made | {key: raw[key] for key in ("initial_config", "involved_classes", "path") if key in raw}
 
 
-def _check_kind(category: str) -> str:
+def _kind_of_check(category: str) -> str:
     if category.startswith("multi_turn"):
         return "conversation"
     if category.endswith("relevance"):
