@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -147,10 +146,7 @@ def test_a_scanner_that_never_ends_is_given_up(here: Path) -> None:
     assert [row["label"] for row in found] == ["ended", "ended", *[None] * 398]
     assert [row["place"] for row in found] == list(range(400))
     assert {row["invalid"] for row in found[5:]} == {"given up: 3 samples in a row reached the time limit"}
-    under_way = 4 * 8 * len(os.sched_getaffinity(0)) + 5  # the window of the pool behind the third one in a row
-    assert len((here / "begun.txt").read_text().split()) <= 3 * under_way, (
-        "each is tried twice, or again where its batch ended"
-    )
+    assert len((here / "begun.txt").read_text().split()) < 100
     assert len(rows_of(here / "b/eval-results/math-500/scans/refusal/labels-rs0.jsonl")) == 5
     now_and_then = newskills.scan(results_dir=here / "a", scanners=[f"{here}/own.py::sometimes"], time_limit=0.2)
     assert now_and_then.results[0].invalid == {"timeout": 6}

@@ -27,6 +27,8 @@ from newskills.view.scans.transcript import Transcript
 EXAMPLE_COUNT = 3
 MAX_TIMEOUTS = 3
 """Samples in a row at the time limit, after which a scanner of somebody else's is given up: each costs two workers."""
+FOREIGN_WINDOW = 16
+"""Samples that somebody else's scanner has before it at a time: so many still cost their time where it is given up."""
 GIVEN_UP = f"given up: {MAX_TIMEOUTS} samples in a row reached the time limit"
 
 
@@ -182,7 +184,7 @@ def _scan_benchmark(
         """Yield one for each sample, None for those after the scanner was given up."""
         rows = records()
         if not timeouts.given_up:
-            for outcome in pool.map(rows):
+            for outcome in pool.map(rows, window=0 if timeouts.own else FOREIGN_WINDOW):
                 ended = timeouts.add(outcome)
                 yield outcome
                 if ended:
