@@ -151,6 +151,7 @@ def test_completion_knows_commands_options_keys_and_benchmarks(tmp_path: Path) -
     assert complete("eval", "++inference.temp") == ["++inference.temperature="]
     assert "gsm8k" in complete("prepare_data", "gsm")
     assert complete("eval", "--benchmarks=gsm8k,svam") == ["--benchmarks=gsm8k,svamp"]
+    assert complete("eval", "--benchmarks", "own=svam") == ["own=svamp"]
 
 
 def test_the_bash_script_completes(tmp_path: Path) -> None:

@@ -13,6 +13,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}s"
 
 
+def format_first(names: Sequence[str], most: int) -> str:
+    """Format the first `most` names as a list: `a, b, …` where there are more."""
+    shown = ", ".join(names[:most])
+    if len(names) > most:
+        return f"{shown}, …"
+    return shown
+
+
 def print_now(text: str) -> None:
     """Print a line that whoever reads along sees at once."""
     print(text, flush=True)

@@ -79,10 +79,12 @@ def conversation_row(log: GatewayLog, conversation: Conversation, identity: str)
         if exchange.reply:
             weights[exchange.reply] = int(place >= conversation.new_from)
     steps = list(reversed(list(log.steps(last.reply or last.prompt))))
-    messages = [dict(log.messages[node][1]) for node in steps]
-    for node, message in zip(steps, messages, strict=True):
+    messages = []
+    for node in steps:
+        message = dict(log.messages[node][1])
         if node in weights:
             message["weight"] = weights[node]
+        messages.append(message)
     text: Any = ""
     if last.reply:
         text = log.messages[last.reply][1].get("content")

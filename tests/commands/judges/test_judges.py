@@ -148,6 +148,7 @@ def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(
             "judged-sums is not judged by comet: it has no translations",
         ),
         ("--judge_type=nvembed", "judged-sums is not judged by nvembed: it has no choices"),
+        ("--judge_type=nvembed --metric_type=mathh", "did you mean 'math'"),
         ("--judge_step_fn=nemo_skills.pipeline.judges.other::create", "only comet and nvembed exist here"),
         ("--judge_step_fn=./sums.py", "Write FILE.py::FUNCTION"),
         ("--judge_step_fn=./sums.py::rowz", "did you mean 'rows'"),

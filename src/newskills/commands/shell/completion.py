@@ -55,18 +55,16 @@ def completion_candidates(words: list[str]) -> list[str]:
     from newskills.commands.table import FAMILIES, command_names, one_name
 
     if len(words) <= 1:
-        return _names_with_prefix([*command_names(), *FAMILIES], "".join(words))
+        return _names_with_prefix([*command_names(), *FAMILIES], words[-1] if words else "")
     if words[0] in FAMILIES and len(words) == 2:
         return _names_with_prefix(list(FAMILIES[words[0]]), words[1])
     command = load_command(one_name(words)[0])
     last = words[-1]
-    option, equals, typed = last.partition("=")
-    if option == "--benchmarks" and equals:
-        return _benchmark_candidates(typed, head="--benchmarks=")
-    if words[-2] == "--benchmarks":
-        return _benchmark_candidates(last)
+    option, equals, _ = last.partition("=")
+    if (option == "--benchmarks" and equals) or words[-2] == "--benchmarks":
+        return _benchmark_candidates(last, option if equals else "")
     if command.name == "prepare_data" and not last.startswith("-"):
-        return _benchmark_candidates(last)
+        return _benchmark_candidates(last, "")
     if last.startswith("+"):
         if command.config:
             return _names_with_prefix([f"++{path}=" for path in leaves(command.config)], last)
@@ -77,11 +75,13 @@ def completion_candidates(words: list[str]) -> list[str]:
     return []
 
 
-def _benchmark_candidates(typed: str, head: str = "") -> list[str]:
-    """Return the completions of the last of `typed`, names of benchmarks after `head`."""
+def _benchmark_candidates(last: str, option: str) -> list[str]:
+    """Return the completions of the last name in `last`, which begins with `option=` where an option is given."""
     from newskills.benchmarks import list_all
 
+    typed = last.partition("=")[2] if option else last
     done, comma, part = typed.rpartition(",")
+    head = f"{option}=" if option else ""
     return [f"{head}{done}{comma}{entry.name}" for entry in list_all() if entry.name.startswith(part)]
 
 

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.terminal import format_first
 from newskills.benchmarks import expand_benchmarks, list_benchmarks
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.downloads.mirror_build import MirroredBenchmark, build_mirror, check_mirror
@@ -141,10 +142,8 @@ def _check_mirror(options: MirrorOptions) -> MirrorFolder:
     for problem in check.problems:
         bar.line(f"error: {problem}", sys.stderr)
     if check.unlisted:
-        shown = [*check.unlisted[:3]]
-        if len(check.unlisted) > len(shown):
-            shown.append("…")
-        bar.line(f"note: {len(check.unlisted)} files are not listed: {', '.join(shown)}", sys.stderr)
+        shown = format_first(check.unlisted, 3)
+        bar.line(f"note: {len(check.unlisted)} files are not listed: {shown}", sys.stderr)
     state = "all are intact"
     if check.problems:
         state = f"{len(check.problems)} differ from the manifest"

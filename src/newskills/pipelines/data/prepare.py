@@ -342,10 +342,9 @@ def _dry_run_steps(benchmark: Benchmark, options: PrepareDataOptions, fetch: Fet
             yield "generates", benchmark.name, split
         sources = [source for source in benchmark.sources if source.split == split]
         sources.sort(key=lambda source: not in_mirror(source, fetcher))
-        verb = "fetches"
-        for source in sources:
+        for number, source in enumerate(sources):
+            verb = "or downloads" if number else "fetches"
             yield verb, _source_address(source), _describe_origin(source, fetcher)
-            verb = "or downloads"
         yield "writes", path, ""
     yield from map(_prompt_step, prompts_of(benchmark))
 

@@ -133,9 +133,6 @@ def _build_request(
     schema: Schema | None,
     compared: tuple[ComparedProblems, ...],
 ) -> BuildRequest:
-    examples = {}
-    if options.benchmark:
-        examples = example_sets(get_benchmark(options.benchmark))
     return BuildRequest(
         config=config,
         recipe=recipe.name,
@@ -144,7 +141,7 @@ def _build_request(
         ngram=options.decontaminate_ngram,
         share=options.decontaminate_share,
         workers=options.workers,
-        examples=examples,
+        examples=example_sets(get_benchmark(options.benchmark)) if options.benchmark else {},
         on_ray=EXECUTORS.properties(options.executor).uses_ray,
     )
 

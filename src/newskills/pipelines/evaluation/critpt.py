@@ -16,7 +16,7 @@ from newskills.base.records import Number
 from newskills.base.store import read_rows, write_json
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
-from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.options import DryRun, doc
 from newskills.run.harnesses.critpt import (
     SERVICE_URL,
@@ -59,7 +59,7 @@ def export_or_submit_batch(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
     options = parsed.options
     source, target = Path(options.input_file), Path(options.output_file)
     if options.dry_run:
-        steps = [("reads", str(source), ""), ("writes", str(target), "")]
+        steps: list[Step] = [("reads", source, ""), ("writes", target, "")]
         if options.action == "submit":
             steps.insert(1, ("sends", options.api_url, "70 functions"))
         show_dry_run(steps)

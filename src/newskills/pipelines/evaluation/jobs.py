@@ -148,7 +148,7 @@ def add_evaluation(
     )
     jobs: dict[Path, list[JobDict]] = {}
     if left:
-        jobs |= shared.add(with_code(left, paths), plan)
+        jobs = shared.add(with_code(left, paths), plan)
     if unjudged:
         beside = describe_judges(spec.runs, units, unjudged)
         theirs = _run_spec(spec, options, beside, logs=LOGS_FOLDER)

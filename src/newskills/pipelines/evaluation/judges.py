@@ -165,9 +165,10 @@ def _judge_of(run: BenchmarkRun, options: EvalOptions, kind: str | None) -> Judg
 
 def _trained_judge(run: BenchmarkRun, options: EvalOptions, judge: Judge) -> Judge | None:
     """Return `judge` where the benchmark has what it measures, else the benchmark's own judge."""
+    metric = make_metric(options.metric_type or run.benchmark.metric)
     if judge.kind == "comet":
         what = "translations"
-        fits = "comet" in make_metric(options.metric_type or run.benchmark.metric).fields
+        fits = "comet" in metric.fields
     else:
         what = "choices"
         fits = run.benchmark.grader == "multichoice"

@@ -59,7 +59,7 @@ class PackagedCode:
         return os.path.normpath(f"{self._found_content[0].path}/{_path_below_code(path)}")
 
     def local_source(self, path: str) -> str | None:
-        """Return a file of this machine with the same content as `path` (below /nemo_run/code, or its `place`).
+        """Return a file of this machine with the same content as `path` (below /nemo_run/code, or its `path_on_host`).
 
         None: there is none, or it has changed since the commit.
         """

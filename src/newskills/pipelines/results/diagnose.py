@@ -119,14 +119,15 @@ def _diagnose_folders(parsed: Parsed[DiagnoseOptions]) -> tuple[FailureReport, A
     first = diagnose_run(folders[0], wanted, kept)
     if options.model and kept:
         first, asking = _ask_claims(options, parsed.overrides, folders[0], first, kept)
-    other, changes = None, list[GroupChange]()
+    other = None
+    changes: tuple[GroupChange, ...] = ()
     if len(folders) > 1:
         other = diagnose_run(folders[1], wanted)
-        changes += group_changes(first, other)
+        changes = tuple(group_changes(first, other))
     made = FailureReport(
         run=first,
         other=other,
-        changes=tuple(changes),
+        changes=changes,
         model=options.model[0] if options.model else None,
         files=files,
     )

@@ -12,6 +12,7 @@ import msgspec
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import no_folder
+from newskills.base.terminal import format_first
 from newskills.exchange.hub.cards import dataset_card, model_card
 from newskills.exchange.hub.evaluations import HubDataset, ModelScore, dataset_of, evaluation_file, parse_datasets
 from newskills.exchange.hub.secrets import FoundSecret, SecretScanner
@@ -140,10 +141,7 @@ def _model_files(folder: Path, notes: list[str]) -> Iterator[PushedFile]:
             yield PushedFile(name, folder / name)
     others = sorted(path.name for path in folder.iterdir() if path.name not in names)
     if others:
-        named = others[:8]
-        if len(others) > len(named):
-            named.append("…")
-        notes.append(f"Not part of a model, and left out: {', '.join(named)}.")
+        notes.append(f"Not part of a model, and left out: {format_first(others, 8)}.")
 
 
 def _evaluation_files(

@@ -133,7 +133,7 @@ def _read_replies(path: Path) -> Iterator[_Reply]:
 def model_slug(model: str) -> str:
     """Return a model's name as a folder.
 
-    >>> slug("org/model:1")
+    >>> model_slug("org/model:1")
     'org-model-1'
     """
     return _SLUG.sub("-", model).strip("-.") or "model"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.tables import output_width, print_table, table_lines, wrap_text
-from newskills.base.terminal import counted
+from newskills.base.terminal import counted, format_first
 from newskills.benchmarks import ENTRY_POINTS, STATE_MEANING, STATES, CatalogEntry, list_all, state_of
 from newskills.benchmarks.folders import PreparedFile, data_dir, prepared_files
 
@@ -159,10 +159,7 @@ def _print_explanation(listed: Sequence[ListedName], files: Sequence[PreparedFil
     here = [item.name for item in listed if item.prepared]
     lines = [f"{counted(len(listed), 'benchmark')} listed. Figures: rows of the default split."]
     if here:
-        names = here[:_NAMED]
-        if len(here) > _NAMED:
-            names.append("…")
-        lines.append(f"* {len(here)} prepared on this machine, in {root}: {', '.join(names)}.")
+        lines.append(f"* {len(here)} prepared on this machine, in {root}: {format_first(here, _NAMED)}.")
     else:
         lines += [f"None of these is prepared on this machine, in {root}.", "To prepare one: ns prepare_data NAME"]
     for state in STATES:

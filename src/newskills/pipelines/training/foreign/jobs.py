@@ -100,10 +100,8 @@ class InsideScript(JobScript):
 
     def _judges(self, context: Context) -> dict[str, Word]:
         judges: dict[str, Word] = {}
-        variable = JUDGE_ADDRESS
-        for number, server in enumerate(self.judges, 1):
-            judges[variable] = context.ref(server)
-            variable = f"{JUDGE_ADDRESS}_{number}"
+        for number, server in enumerate(self.judges):
+            judges[f"{JUDGE_ADDRESS}_{number}" if number else JUDGE_ADDRESS] = context.ref(server)
         if self.judge_address is not None:
             judges[JUDGE_ADDRESS] = self.judge_address
         if self.judge_model is not None:

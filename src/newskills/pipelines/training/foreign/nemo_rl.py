@@ -176,16 +176,17 @@ def _make_training(
     validation = placement.data(options.validation_data, "--validation_data")
     if validation is not None:
         placement.data_facts(validation, (form,), form)
+    length = key_as_number(parsed.overrides, "policy.max_total_sequence_length")
+    length = length or placement.sequence_length(options.max_length, trained.model, nemo_rl.LENGTH)
     algorithm: nemo_rl.Algorithm = "grpo"
     steps = None
     if forms is SFT:
         algorithm, steps = "sft", _known_steps(parsed, data_file)
     elif form == "gym":
         algorithm = "gym"
-    length = key_as_number(parsed.overrides, "policy.max_total_sequence_length")
     return nemo_rl.NemoRl(
         run=trained,
-        length=length or placement.sequence_length(options.max_length, trained.model, nemo_rl.LENGTH),
+        length=length,
         steps=steps,
         rate=_learning_rate(parsed, backend),
         algorithm=algorithm,
